@@ -63,7 +63,7 @@ std::string read_or_empty(const std::string& path) { return read_file(path).valu
 Result<std::vector<std::string>> hidden_from_pods(const Options& options) {
   std::vector<std::string> own = options.hidden_paths;
   if (std::string home = rootless_home(); !home.empty()) own.push_back(std::move(home));
-  std::vector<std::string> out = TRY(remember_hidden(options.data_dir, std::move(own)));
+  std::vector<std::string> out = TRY(remember_masked(options.data_dir, std::move(own)));
   const std::string registry = options.announced ? instance_registry() : "";
   if (registry.empty()) return out;
   for (std::string& other : TRY(remember_instance(registry, options.data_dir)))

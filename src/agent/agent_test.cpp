@@ -285,8 +285,8 @@ TEST_F(AgentTest, KeepsPodsOverARestartOnRequest) {
 
 TEST_F(AgentTest, HidesTheMachinesSecrets) {
   std::string files, directories;
-  for (const std::string& path : hidden_files()) files += path + " ";
-  for (const std::string& path : hidden_directories()) directories += path + " ";
+  for (const std::string& path : masked_files()) files += path + " ";
+  for (const std::string& path : masked_directories()) directories += path + " ";
   for (const std::string& path : home_directories(read_file("/etc/passwd").value()))
     directories += path + " ";
   create_pod("spy", "for f in " + files + "/run/hekla " + data_dir_ +
@@ -299,6 +299,16 @@ TEST_F(AgentTest, HidesTheMachinesSecrets) {
   ASSERT_TRUE(wait_for_phase("spy", "Succeeded"));
   EXPECT_EQ(logs("spy"), "spy\nwrote\nusr\n");
   EXPECT_FALSE(fs::exists("/etc/mine"));
+}
+
+TEST_F(AgentTest, ShowsTheMachinesSystemAlone) {
+  create_pod("tourist",
+             "for name in $(ls -A /); do case $name in "
+             "bin|boot|dev|etc|home|lib*|media|mnt|opt|proc|root|run|sbin|srv|sys|tmp|usr|var) ;; "
+             "*) echo $name;; esac; done; "
+             "find /etc /var/lib ! -type l ! -perm /o=rwx ! -empty; echo seen");
+  ASSERT_TRUE(wait_for_phase("tourist", "Succeeded"));
+  EXPECT_EQ(logs("tourist"), "seen\n");
 }
 
 TEST_F(AgentTest, GivesEnvironmentAndVolumes) {

@@ -36,12 +36,13 @@ constexpr const char* kOwnedDirectories[] = {"/var/cache",    "/var/lib",   "/va
                                              "/var/spool",    "/usr/local", "/usr/local/bin",
                                              "/usr/local/lib"};
 constexpr const char* kCoverSize = "size=64m";
+constexpr std::chrono::minutes kMaskAge{1};
 constexpr const char* kDiskFileSystems[] = {"ext2",     "ext3",     "ext4", "xfs",  "btrfs",
                                             "zfs",      "f2fs",     "nfs",  "nfs4", "9p",
                                             "virtiofs", "squashfs", "erofs"};
 
 // Other disks that are part of a system; what is mounted elsewhere is somebody's data.
-constexpr const char* kSystemPlaces[] = {"/usr", "/opt", "/var", "/srv"};
+constexpr const char* kSystemPlaces[] = {"/usr", "/opt", "/var"};
 
 bool is_below(std::string_view path, std::string_view directory) {
   return path == directory || (path.starts_with(directory) && path.size() > directory.size() &&
@@ -167,12 +168,37 @@ std::vector<MountLine> mount_lines(std::string_view mountinfo) {
 
 }  // namespace
 
-std::vector<std::string> HostImage::directories() const {
-  std::vector<std::string> out = hidden_directories();
+// An ordinary user's pods cannot read what he cannot.
+HostImage::Masked HostImage::find_masked() const {
+  Masked out{masked_directories(), masked_files()};
   for (std::string& home : home_directories(read_file("/etc/passwd").value_or("")))
-    out.push_back(std::move(home));
-  out.push_back(paths_.data_dir);
+    out.directories.push_back(std::move(home));
+  out.directories.push_back(paths_.data_dir);
+  for (const std::string& path : hidden_paths_) {
+    std::error_code error;
+    (fs::is_directory(path, error) ? out.directories : out.files).push_back(path);
+  }
+  if (is_rootless()) return out;
+  const std::vector<std::string> known = out.directories;
+  for (const char* directory : {"/etc", "/var/lib"}) {
+    PrivatePaths found = private_paths(directory, known);
+    for (std::string& path : found.directories) out.directories.push_back(std::move(path));
+    for (std::string& path : found.files) out.files.push_back(std::move(path));
+  }
   return out;
+}
+
+Result<void> HostImage::renew_mask() {
+  std::lock_guard lock(mutex_);
+  const MonoTime now = clock_.mono();
+  if (masked_at_ && now - *masked_at_ < kMaskAge) return {};
+  const std::string mask = paths_.mask_dir();
+  for (const std::string& name : foreign_names("/")) TRY(hide_name(mask, "/" + name));
+  masked_ = find_masked();
+  for (const std::string& path : masked_.directories) TRY(hide_directory(mask, path));
+  for (const std::string& path : masked_.files) TRY(hide_file(mask, path));
+  masked_at_ = now;
+  return {};
 }
 
 Result<void> HostImage::prepare() {
@@ -180,17 +206,9 @@ Result<void> HostImage::prepare() {
   struct statfs info{};
   if (::statfs(mask.c_str(), &info) != 0) return errno_error("look at " + mask);
   if (info.f_type != kTmpfsMagic && !is_rootless() &&
-      ::mount("hekla-mask", mask.c_str(), "tmpfs", MS_NODEV | MS_NOSUID, "mode=755,size=4m") != 0)
+      ::mount("hekla-mask", mask.c_str(), "tmpfs", MS_NODEV | MS_NOSUID, "mode=755,size=16m") != 0)
     return errno_error("mount a tmpfs at " + mask);
-  for (const std::string& path : directories()) TRY(hide_directory(mask, path));
-  for (const std::string& path : hidden_files()) TRY(hide_file(mask, path));
-  for (const std::string& path : hidden_paths_) {
-    std::error_code error;
-    if (fs::is_directory(path, error))
-      TRY(hide_directory(mask, path));
-    else
-      TRY(hide_file(mask, path));
-  }
+  TRY(renew_mask());
   for (const char* path : kReplacedFiles) TRY(replace_file(mask + path, "", 0644));
   if (is_rootless())
     for (const char* path : kOwnedDirectories)
@@ -201,6 +219,7 @@ Result<void> HostImage::prepare() {
 
 Result<std::vector<OciMount>> HostImage::mount_root(const std::string& bundle,
                                                     const std::vector<LaidDirectory>& files) {
+  TRY(renew_mask());
   if (is_rootless()) return assemble_root(bundle, files);
   std::string upper = bundle + "/upper", work = bundle + "/work", root = bundle + "/rootfs";
   TRY(make_directories(upper, 0755));
@@ -263,6 +282,7 @@ Result<OciMount> HostImage::lay(const std::string& bundle, std::size_t number,
 }
 
 Result<std::string> HostImage::mount_base(const std::string& bundle) {
+  TRY(renew_mask());
   if (is_rootless()) return paths_.mask_dir();  // the image's layers are put together with / itself
   std::string base = bundle + "/base";
   TRY(make_directories(base, 0755));
@@ -296,9 +316,11 @@ std::vector<OciMount> HostImage::extra_mounts() const {
     std::error_code error;
     if (fs::path real = fs::canonical(path, error); !error) hidden.push_back(real);
   };
-  for (const std::string& path : directories()) add(path);
-  for (const std::string& path : hidden_files()) add(path);
-  for (const std::string& path : hidden_paths_) add(path);
+  {
+    std::lock_guard lock(mutex_);
+    for (const std::string& path : masked_.directories) add(path);
+    for (const std::string& path : masked_.files) add(path);
+  }
   std::vector<std::string> points = mount_points_to_bind(*mountinfo, hidden);
   std::erase_if(
       points, [](const std::string& point) {  // what was mounted in a place that ours does not have

@@ -1,8 +1,10 @@
 // The image that is the machine itself: an overlay with / as its lower layer. Writes stay in the
-// container. A mask layer above / hides what pods have no business with (Hekla's own files, keys,
-// password hashes, people's homes) and gives them empty, writable places instead.
+// container. A mask layer above / leaves a system to be seen, and hides the rest of the machine
+// (masked_paths.h), with empty, writable places instead of its directories.
 #pragma once
 
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "agent/image/image_map.h"
 #include "agent/os/instance.h"
 #include "agent/runtime/bundle.h"
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace hekla::agent {
@@ -17,8 +20,9 @@ namespace hekla::agent {
 // All calls block and are made inside the instance's mount namespace.
 class HostImage {
  public:
-  HostImage(InstancePaths paths, std::vector<std::string> hidden_paths)
-      : paths_(std::move(paths)), hidden_paths_(std::move(hidden_paths)) {}
+  HostImage(InstancePaths paths, std::vector<std::string> hidden_paths,
+            const Clock& clock = real_clock())
+      : paths_(std::move(paths)), hidden_paths_(std::move(hidden_paths)), clock_(clock) {}
 
   // Builds the mask layer (a tmpfs: overlayfs refuses two layers of which one lies inside the
   // other).
@@ -36,7 +40,12 @@ class HostImage {
   std::vector<OciMount> extra_mounts() const;
 
  private:
-  std::vector<std::string> directories() const;  // to be empty in every pod
+  struct Masked {
+    std::vector<std::string> directories, files;
+  };
+  Masked find_masked() const;
+  // Hides what has come to the machine since the last look, unless that was a moment ago.
+  Result<void> renew_mask();
   // mount_root() for an ordinary user.
   Result<std::vector<OciMount>> assemble_root(const std::string& bundle,
                                               const std::vector<LaidDirectory>& files);
@@ -47,10 +56,14 @@ class HostImage {
 
   InstancePaths paths_;
   std::vector<std::string> hidden_paths_;
+  const Clock& clock_;
+  mutable std::mutex mutex_;  // of what follows, and of changes to the mask
+  Masked masked_;
+  std::optional<MonoTime> masked_at_;
 };
 
 // Pure half of extra_mounts(): mount points of disk file systems in the text of
-// /proc/self/mountinfo that are part of the system (/usr, /opt, /var, /srv), outside the `hidden`
+// /proc/self/mountinfo that are part of the system (/usr, /opt, /var), outside the `hidden`
 // directories.
 std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
                                               const std::vector<std::string>& hidden);

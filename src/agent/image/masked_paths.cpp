@@ -1,5 +1,7 @@
 #include "agent/image/masked_paths.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -15,6 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::int64_t kFirstPerson = 1000;
+// The top of a system, beside lib and its like. Of those that pods have of their own, or empty,
+// only the names are the machine's.
+constexpr const char* kTopLevel[] = {"bin", "boot", "dev",  "etc",  "home", "media",
+                                     "mnt", "opt",  "proc", "root", "run",  "sbin",
+                                     "srv", "sys",  "tmp",  "usr",  "var"};
 // A home that is no place of one's own.
 constexpr const char* kNoHomes[] = {
     "/",        "/bin",      "/dev",       "/etc", "/lib",     "/nonexistent",
@@ -33,17 +40,18 @@ std::string hidden_list(const std::string& data_dir) { return data_dir + "/hidde
 
 }  // namespace
 
-std::vector<std::string> hidden_directories() {
-  return {"/root", "/home", "/run", "/tmp", "/var/tmp", "/var/backups", "/var/crash", "/var/log",
-          "/var/mail", "/var/spool/cron", "/var/spool/mail", "/etc/ssh", "/etc/ssl/private",
-          "/etc/sudoers.d", "/etc/wireguard", "/etc/NetworkManager/system-connections",
+std::vector<std::string> masked_directories() {
+  return {"/root", "/home", "/run", "/tmp", "/boot", "/media", "/mnt", "/srv", "/var/tmp",
+          "/var/backups", "/var/crash", "/var/log", "/var/mail", "/var/spool/cron",
+          "/var/spool/mail", "/etc/ssh", "/etc/ssl/private", "/etc/sudoers.d", "/etc/wireguard",
+          "/etc/NetworkManager/system-connections",
           // Hekla's own, and other runtimes' and clusters'.
           "/etc/hekla", "/var/lib/hekla", "/etc/kubernetes", "/etc/rancher", "/var/lib/kubelet",
           "/var/lib/rancher", "/var/lib/etcd", "/var/lib/docker", "/var/lib/containerd",
           "/var/lib/containers"};
 }
 
-std::vector<std::string> hidden_files() {
+std::vector<std::string> masked_files() {
   return {"/etc/shadow",
           "/etc/shadow-",
           "/etc/gshadow",
@@ -54,9 +62,51 @@ std::vector<std::string> hidden_files() {
           "/etc/ipsec.secrets",
           "/etc/security/opasswd",
           "/etc/ppp/chap-secrets",
-          "/swapfile",
-          "/swap.img",
           "/var/cache/debconf/passwords.dat"};
+}
+
+std::vector<std::string> foreign_names(const std::string& root) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("lib") && std::ranges::find(kTopLevel, name) == std::end(kTopLevel))
+      out.push_back(name);
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+PrivatePaths private_paths(const std::string& directory, const std::vector<std::string>& leave_out,
+                           std::size_t most) {
+  PrivatePaths out;
+  std::vector<std::string> open = {directory};
+  std::size_t looked_at = 0;
+  while (!open.empty()) {
+    const std::string one = std::move(open.back());
+    open.pop_back();
+    std::error_code error;
+    if (looked_at >= most) {
+      out.directories.push_back(one);
+      continue;
+    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(one, error)) {
+      const std::string path = entry.path();
+      struct stat info{};
+      ++looked_at;
+      if (::lstat(path.c_str(), &info) != 0 || S_ISLNK(info.st_mode) ||
+          std::ranges::find(leave_out, path) != leave_out.end())
+        continue;
+      const bool is_private = (info.st_mode & S_IRWXO) == 0;
+      if (S_ISDIR(info.st_mode))
+        (is_private ? out.directories : open).push_back(path);
+      else if (is_private)
+        out.files.push_back(path);
+    }
+  }
+  std::ranges::sort(out.directories);
+  std::ranges::sort(out.files);
+  return out;
 }
 
 std::vector<std::string> home_directories(std::string_view passwd) {
@@ -80,14 +130,14 @@ std::vector<std::string> home_directories(std::string_view passwd) {
   return out;
 }
 
-std::vector<std::string> remembered_hidden(const std::string& data_dir) {
+std::vector<std::string> remembered_masked(const std::string& data_dir) {
   return lines_of(read_file(hidden_list(data_dir)).value_or(""));
 }
 
-Result<std::vector<std::string>> remember_hidden(const std::string& data_dir,
+Result<std::vector<std::string>> remember_masked(const std::string& data_dir,
                                                  std::vector<std::string> paths) {
   std::error_code error;
-  for (const std::string& path : remembered_hidden(data_dir))
+  for (const std::string& path : remembered_masked(data_dir))
     if (fs::exists(path, error) && std::ranges::find(paths, path) == paths.end())
       paths.push_back(path);
   std::string text;

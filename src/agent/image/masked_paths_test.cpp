@@ -12,7 +12,7 @@ namespace {
 
 using Paths = std::vector<std::string>;
 
-TEST(HiddenPlaces, HomesArePeoplesWhereverTheyAre) {
+TEST(MaskedPaths, HomesArePeoplesWhereverTheyAre) {
   EXPECT_EQ(home_directories("root:x:0:0:root:/root:/bin/bash\n"
                              "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
                              "www:x:33:33::/var/www:/bin/sh\n"
@@ -24,18 +24,18 @@ TEST(HiddenPlaces, HomesArePeoplesWhereverTheyAre) {
             (Paths{"/root", "/data/people/ann", "/home/bob"}));
 }
 
-TEST(HiddenPlaces, WhatWasHiddenOnceStaysHidden) {
+TEST(MaskedPaths, WhatWasHiddenOnceStaysHidden) {
   TempDir data;
   const std::string config = data.path() + "/old.conf";
   ASSERT_TRUE(write_file_atomically(config, "", 0600));
-  EXPECT_EQ(remember_hidden(data.path(), {config, "/no/such/file"}),
+  EXPECT_EQ(remember_masked(data.path(), {config, "/no/such/file"}),
             (Paths{config, "/no/such/file"}));
-  EXPECT_EQ(remember_hidden(data.path(), {"/new"}), (Paths{"/new", config}))
+  EXPECT_EQ(remember_masked(data.path(), {"/new"}), (Paths{"/new", config}))
       << "what is gone is forgotten";
-  EXPECT_EQ(remembered_hidden(data.path()), (Paths{"/new", config}));
+  EXPECT_EQ(remembered_masked(data.path()), (Paths{"/new", config}));
 }
 
-TEST(HiddenPlaces, InstancesKnowOfEachOther) {
+TEST(MaskedPaths, InstancesKnowOfEachOther) {
   TempDir registry, one, other;
   EXPECT_EQ(remember_instance(registry.path(), one.path()), Paths{one.path()});
   {
@@ -47,6 +47,41 @@ TEST(HiddenPlaces, InstancesKnowOfEachOther) {
   EXPECT_EQ(remember_instance(registry.path(), other.path()), both);
   EXPECT_EQ(known_instances(registry.path()), both);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(registry.path()), {}), 2);
+}
+
+TEST(MaskedPaths, OnlyASystemIsShownAtTheTop) {
+  TempDir root;
+  for (const char* name : {"usr", "lib64", "etc", "data", "scratch", "export", "proc"})
+    std::filesystem::create_directory(root.path() + "/" + name);
+  ASSERT_TRUE(write_file_atomically(root.path() + "/swapfile", "", 0600));
+  std::filesystem::create_symlink("usr/bin", root.path() + "/bin");
+  std::filesystem::create_symlink("data", root.path() + "/shared");
+  EXPECT_EQ(foreign_names(root.path()), (Paths{"data", "export", "scratch", "shared", "swapfile"}));
+}
+
+TEST(MaskedPaths, WhatOthersMayNotReadIsPrivate) {
+  namespace fs = std::filesystem;
+  TempDir temp;
+  const std::string etc = temp.path();
+  for (const char* name : {"letsencrypt", "letsencrypt/archive", "apt", "known"})
+    fs::create_directory(etc + "/" + name);
+  fs::permissions(etc + "/letsencrypt", fs::perms(0700));
+  fs::permissions(etc + "/apt", fs::perms(0711));
+  const std::pair<const char*, unsigned> files[] = {{"letsencrypt/archive/key", 0644},
+                                                    {"apt/auth.conf", 0640},
+                                                    {"apt/sources.list", 0644},
+                                                    {"debian.cnf", 0600},
+                                                    {"passwd", 0644},
+                                                    {"known/secret", 0600}};
+  for (const auto& [name, mode] : files)
+    ASSERT_TRUE(write_file_atomically(etc + "/" + name, "", mode));
+  fs::create_symlink("debian.cnf", etc + "/link");
+  PrivatePaths found = private_paths(etc, {etc + "/known"});
+  EXPECT_EQ(found.directories, Paths{etc + "/letsencrypt"});
+  EXPECT_EQ(found.files, (Paths{etc + "/apt/auth.conf", etc + "/debian.cnf"}));
+  found = private_paths(etc, {}, 1);
+  EXPECT_EQ(found.directories, (Paths{etc + "/apt", etc + "/known", etc + "/letsencrypt"}))
+      << "what is too much to look at is not shown";
 }
 
 }  // namespace

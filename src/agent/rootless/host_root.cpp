@@ -27,7 +27,7 @@ constexpr std::string_view kDisks[] = {"ext2",     "ext3", "ext4",    "xfs",    
                                        "zfs",      "f2fs", "nfs",     "nfs4",     "9p",
                                        "virtiofs", "fuse", "overlay", "squashfs", "erofs"};
 // Other disks that are part of a system; what is mounted elsewhere is somebody's data.
-constexpr const char* kSystemPlaces[] = {"/usr", "/opt", "/var", "/srv"};
+constexpr const char* kSystemPlaces[] = {"/usr", "/opt", "/var"};
 // They separate things in overlayfs' options; no directory of a system has them.
 constexpr const char* kSeparators = ",:\\";
 
