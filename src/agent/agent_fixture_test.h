@@ -174,7 +174,7 @@ class AgentTest : public ::testing::Test {
   Result<void> begin_logs(const std::string& name, const kube::LogOptions& log_options,
                           std::shared_ptr<CollectingSink> sink) {
     std::promise<Result<void>> started;
-    agent_->streams().logs("default", name, "", log_options, sink,
+    agent_->streams().logs({"default", name, ""}, log_options, sink,
                            [&](Result<void> result) { started.set_value(std::move(result)); });
     return started.get_future().get();
   }

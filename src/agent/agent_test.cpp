@@ -557,7 +557,7 @@ class AgentExecTest : public AgentTest {
     options.command = {"/bin/sh", "-c", script};
     options.out = options.err = true;
     std::promise<std::shared_ptr<kube::PodProcess>> ready;
-    agent_->streams().exec("default", "p", "", options,
+    agent_->streams().exec({"default", "p", ""}, options,
                            [&](auto process) { ready.set_value(process.value_or(nullptr)); });
     return ready.get_future().get();
   }

@@ -21,18 +21,13 @@ class ListeningPods final : public kube::PodStreams {
   // The answer to a request, by "pod:port".
   std::map<std::string, std::string> answers;
 
-  void logs(const std::string&, const std::string&, const std::string&, const kube::LogOptions&,
-            std::shared_ptr<kube::ByteSink>, std::move_only_function<void(Result<void>)>) override {
-  }
-  void exec(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
-            std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>) override {}
-  void attach(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
-              std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>) override {}
-  void forward(const std::string&, const std::string& pod, const std::string&, std::uint16_t port,
-               std::shared_ptr<kube::ForwardClient> client,
-               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
-                   ready) override {
-    auto found = answers.find(pod + ":" + std::to_string(port));
+  void logs(const kube::PodRef&, const kube::LogOptions&, std::shared_ptr<kube::ByteSink>,
+            Done<void>) override {}
+  void exec(const kube::PodRef&, const kube::ExecOptions&, ProcessReady) override {}
+  void attach(const kube::PodRef&, const kube::ExecOptions&, ProcessReady) override {}
+  void forward(const kube::PodRef& pod, std::uint16_t port,
+               std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) override {
+    auto found = answers.find(pod.name + ":" + std::to_string(port));
     if (found == answers.end()) return ready(fail(Code::unavailable, "connection refused"));
     ready(std::make_shared<Connection>(std::move(client), found->second));
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/result.h"
+#include "base/done.h"
 #include "kube/client.h"
 #include "model/meta.h"
 
@@ -118,40 +118,33 @@ struct NodeUsage {
 class PodStreams {
  public:
   virtual ~PodStreams() = default;
-  // `start` is called once: with a sink-taking go-ahead impossible states become Status errors
-  // before the first byte (container waiting, unknown container); afterwards bytes flow until
-  // end().
-  virtual void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-                    const LogOptions& options, std::shared_ptr<ByteSink> sink,
-                    std::move_only_function<void(Result<void>)> started) = 0;
+  // `started` is called once, before the first byte: an error (container waiting, unknown
+  // container) becomes the answer's Status. Afterwards bytes flow into the sink until its end().
+  virtual void logs(const PodRef& pod, const LogOptions& options, std::shared_ptr<ByteSink> sink,
+                    Done<void> started) = 0;
   // The logs of gone pods, in the order in which those ended. logs() finds them by name or uid.
-  virtual void kept_logs(const std::string& ns,
-                         std::move_only_function<void(Result<std::vector<KeptLog>>)> done) {
+  virtual void kept_logs(const std::string& ns, Done<std::vector<KeptLog>> done) {
     (void)ns;
     done(std::vector<KeptLog>{});
   }
-  virtual void usage(std::move_only_function<void(Result<NodeUsage>)> done) {
+  virtual void usage(Done<NodeUsage> done) {
     done(fail(Code::unavailable, "nothing here measures pods"));
   }
 
   // Errors are those of kubelet ("container not found"), before anything has been started.
-  virtual void exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-                    const ExecOptions& options,
-                    std::move_only_function<void(Result<std::shared_ptr<PodProcess>>)> ready) = 0;
+  using ProcessReady = Done<std::shared_ptr<PodProcess>>;
+  virtual void exec(const PodRef& pod, const ExecOptions& options, ProcessReady ready) = 0;
   // The container's own first process.
-  virtual void attach(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-                      const ExecOptions& options,
-                      std::move_only_function<void(Result<std::shared_ptr<PodProcess>>)> ready) = 0;
+  virtual void attach(const PodRef& pod, const ExecOptions& options, ProcessReady ready) = 0;
   // A non-blocking IPv4 stream socket of the network that pods are in, for whoever takes it: the
   // only way to a pod's or a service's address. `done` may run on any thread.
   virtual void open_socket(std::function<void(Result<int>)> done) {
     done(fail(Code::unavailable, "no pods can be reached from here"));
   }
   // A connection to localhost:port as the pod's processes see it.
-  virtual void forward(
-      const std::string& ns, const std::string& pod, const std::string& pod_uid, std::uint16_t port,
-      std::shared_ptr<ForwardClient> client,
-      std::move_only_function<void(Result<std::shared_ptr<ForwardedConnection>>)> ready) = 0;
+  using ForwardReady = Done<std::shared_ptr<ForwardedConnection>>;
+  virtual void forward(const PodRef& pod, std::uint16_t port, std::shared_ptr<ForwardClient> client,
+                       ForwardReady ready) = 0;
 };
 
 }  // namespace hekla::kube

@@ -72,49 +72,42 @@ class PlatformStreams final : public kube::PodStreams {
   PlatformStreams(kube::PodStreams& agent, const LogRing& ring, Executor& executor)
       : agent_(agent), ring_(ring), executor_(executor) {}
 
-  void logs(const std::string& ns, const std::string& pod, const std::string& uid,
-            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
-            std::move_only_function<void(Result<void>)> started) override {
-    const Component* component = component_of_pod(ns, pod);
-    if (!component) return agent_.logs(ns, pod, uid, options, std::move(sink), std::move(started));
-    executor_.post([this, component, pod, options, sink = std::move(sink),
+  void logs(const kube::PodRef& pod, const kube::LogOptions& options,
+            std::shared_ptr<kube::ByteSink> sink, Done<void> started) override {
+    const Component* component = component_of_pod(pod.ns, pod.name);
+    if (!component) return agent_.logs(pod, options, std::move(sink), std::move(started));
+    executor_.post([this, component, name = pod.name, options, sink = std::move(sink),
                     started = std::move(started)]() mutable {
       if (options.previous)
         return started(fail(Code::bad_request, "previous terminated container \"" +
-                                                   component->name + "\" in pod \"" + pod +
+                                                   component->name + "\" in pod \"" + name +
                                                    "\" not found"));
       started({});
       std::make_shared<ComponentLog>(ring_, executor_, *component, options, std::move(sink))
           ->begin();
     });
   }
-  void kept_logs(const std::string& ns,
-                 std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) override {
+  void kept_logs(const std::string& ns, Done<std::vector<kube::KeptLog>> done) override {
     agent_.kept_logs(ns, std::move(done));
   }
-  void usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) override {
-    agent_.usage(std::move(done));
+  void usage(Done<kube::NodeUsage> done) override { agent_.usage(std::move(done)); }
+  void exec(const kube::PodRef& pod, const kube::ExecOptions& options,
+            ProcessReady ready) override {
+    if (component_of_pod(pod.ns, pod.name)) return ready(no_container(pod.name));
+    agent_.exec(pod, options, std::move(ready));
   }
-  using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
-  void exec(const std::string& ns, const std::string& pod, const std::string& uid,
-            const kube::ExecOptions& options, ProcessReady ready) override {
-    if (component_of_pod(ns, pod)) return ready(no_container(pod));
-    agent_.exec(ns, pod, uid, options, std::move(ready));
-  }
-  void attach(const std::string& ns, const std::string& pod, const std::string& uid,
-              const kube::ExecOptions& options, ProcessReady ready) override {
-    if (component_of_pod(ns, pod)) return ready(no_container(pod));
-    agent_.attach(ns, pod, uid, options, std::move(ready));
+  void attach(const kube::PodRef& pod, const kube::ExecOptions& options,
+              ProcessReady ready) override {
+    if (component_of_pod(pod.ns, pod.name)) return ready(no_container(pod.name));
+    agent_.attach(pod, options, std::move(ready));
   }
   void open_socket(std::function<void(Result<int>)> done) override {
     agent_.open_socket(std::move(done));
   }
-  void forward(const std::string& ns, const std::string& pod, const std::string& uid,
-               std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
-               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
-                   ready) override {
-    if (component_of_pod(ns, pod)) return ready(no_container(pod));
-    agent_.forward(ns, pod, uid, port, std::move(client), std::move(ready));
+  void forward(const kube::PodRef& pod, std::uint16_t port,
+               std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) override {
+    if (component_of_pod(pod.ns, pod.name)) return ready(no_container(pod.name));
+    agent_.forward(pod, port, std::move(client), std::move(ready));
   }
 
  private:

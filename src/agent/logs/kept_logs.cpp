@@ -112,12 +112,13 @@ std::vector<KeptPod> KeptLogs::list(const std::string& ns) const {
   return found;
 }
 
-std::optional<KeptPod> KeptLogs::find(const std::string& ns, const std::string& pod,
-                                      const std::string& uid) const {
+std::optional<KeptPod> KeptLogs::find(const kube::PodRef& pod) const {
   std::lock_guard lock(mutex_);
   const KeptPod* best = nullptr;
   for (const auto& [key, kept] : pods_) {
-    if (kept.record.ns != ns || kept.record.name != pod || (!uid.empty() && key != uid)) continue;
+    if (kept.record.ns != pod.ns || kept.record.name != pod.name ||
+        (!pod.uid.empty() && key != pod.uid))
+      continue;
     if (!best || kept.ended_ns > best->ended_ns) best = &kept;
   }
   return best ? std::optional<KeptPod>(*best) : std::nullopt;

@@ -13,6 +13,7 @@
 #include "agent/record/pod_record.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "kube/pod_streams.h"
 
 namespace hekla::agent {
 
@@ -44,8 +45,7 @@ class KeptLogs {
   // In the order in which the pods ended. An empty namespace means all.
   std::vector<KeptPod> list(const std::string& ns) const;
   // The last pod of that name, or the one of that uid.
-  std::optional<KeptPod> find(const std::string& ns, const std::string& pod,
-                              const std::string& uid) const;
+  std::optional<KeptPod> find(const kube::PodRef& pod) const;
   std::string containers_dir(const std::string& pod_uid) const {
     return directory_ + "/" + pod_uid + "/containers";
   }

@@ -53,8 +53,8 @@ TEST_F(KeptLogsTest, OutliveTheProcessAndGoWithTheJob) {
   EXPECT_FALSE(fs::exists(kept_dir() + "/torn"));
   ASSERT_EQ(logs.list("default").size(), 3u);
   EXPECT_EQ(logs.list("other").size(), 0u);
-  EXPECT_EQ(logs.find("default", "ps-0", "")->record.uid, "u3");
-  EXPECT_EQ(logs.find("default", "ps-0", "u2")->bytes, 20);
+  EXPECT_EQ(logs.find({"default", "ps-0", ""})->record.uid, "u3");
+  EXPECT_EQ(logs.find({"default", "ps-0", "u2"})->bytes, 20);
   EXPECT_TRUE(fs::exists(logs.containers_dir("u2") + "/c/0.log"));
   ASSERT_TRUE(logs.remove_job("j1"));
   ASSERT_EQ(logs.list("").size(), 1u);

@@ -14,8 +14,7 @@
 namespace hekla::agent {
 namespace {
 
-using ForwardReady =
-    std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>;
+using ForwardReady = kube::PodStreams::ForwardReady;
 constexpr std::size_t kMaxPendingForward = 1024 * 1024;
 
 Error connect_failure(std::uint16_t port, int number) {

@@ -38,38 +38,30 @@ NodeStreams::~NodeStreams() {
   core_->loop->stop();
 }
 
-void NodeStreams::logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-                       const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
-                       std::move_only_function<void(Result<void>)> started) {
-  logs_->logs({ns, pod, pod_uid}, options, std::move(sink), std::move(started));
-}
-
-void NodeStreams::usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) {
+void NodeStreams::usage(Done<kube::NodeUsage> done) {
   core_->executor.post([core = core_, done = std::move(done)]() mutable {
     if (!core->machine) return done(std::unexpected(stopping_error()));
     core->source->measure(std::move(done));
   });
 }
 
-void NodeStreams::exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-                       const kube::ExecOptions& options, ProcessReady ready) {
-  core_->executor.post(
-      [core = core_, ns, pod, pod_uid, options, ready = std::move(ready)]() mutable {
-        Result<StreamTarget> target = running_target(*core, {ns, pod, pod_uid}, options.container);
-        if (!target) return ready(std::unexpected(target.error()));
-        ready(make_exec_session(core, std::move(*target), options));
-      });
+void NodeStreams::exec(const kube::PodRef& pod, const kube::ExecOptions& options,
+                       ProcessReady ready) {
+  core_->executor.post([core = core_, pod, options, ready = std::move(ready)]() mutable {
+    Result<StreamTarget> target = running_target(*core, pod, options.container);
+    if (!target) return ready(std::unexpected(target.error()));
+    ready(make_exec_session(core, std::move(*target), options));
+  });
 }
 
-void NodeStreams::attach(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-                         const kube::ExecOptions& options, ProcessReady ready) {
-  core_->executor.post(
-      [core = core_, ns, pod, pod_uid, options, ready = std::move(ready)]() mutable {
-        Result<StreamTarget> target = running_target(*core, {ns, pod, pod_uid}, options.container);
-        if (!target) return ready(std::unexpected(target.error()));
-        AttachPlace place = core->machine->attach_place(target->record, target->container);
-        ready(make_attach_session(core, std::move(place), options));
-      });
+void NodeStreams::attach(const kube::PodRef& pod, const kube::ExecOptions& options,
+                         ProcessReady ready) {
+  core_->executor.post([core = core_, pod, options, ready = std::move(ready)]() mutable {
+    Result<StreamTarget> target = running_target(*core, pod, options.container);
+    if (!target) return ready(std::unexpected(target.error()));
+    AttachPlace place = core->machine->attach_place(target->record, target->container);
+    ready(make_attach_session(core, std::move(place), options));
+  });
 }
 
 void NodeStreams::open_socket(std::function<void(Result<int>)> done) {
@@ -82,24 +74,22 @@ void NodeStreams::open_socket(std::function<void(Result<int>)> done) {
   });
 }
 
-void NodeStreams::forward(
-    const std::string& ns, const std::string& pod, const std::string& pod_uid, std::uint16_t port,
-    std::shared_ptr<kube::ForwardClient> client,
-    std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)> ready) {
-  core_->executor.post([core = core_, ns, pod, pod_uid, port, client = std::move(client),
-                        ready = std::move(ready)]() mutable {
-    if (!core->machine) return ready(std::unexpected(stopping_error()));
-    Result<StreamTarget> target = core->source->find({ns, pod, pod_uid}, "");
-    if (!target) return ready(std::unexpected(target.error()));
-    if (!target->record.sandbox)
-      return ready(fail(Code::internal, "unable to forward port because pod is not running"));
-    core->machine->pod_socket(
-        target->record, [core, port, client = std::move(client),
-                         ready = std::move(ready)](Result<FileDescriptor> socket) mutable {
-          if (!socket) return ready(std::unexpected(socket.error()));
-          open_forward(core, std::move(*socket), port, std::move(client), std::move(ready));
-        });
-  });
+void NodeStreams::forward(const kube::PodRef& pod, std::uint16_t port,
+                          std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) {
+  core_->executor.post(
+      [core = core_, pod, port, client = std::move(client), ready = std::move(ready)]() mutable {
+        if (!core->machine) return ready(std::unexpected(stopping_error()));
+        Result<StreamTarget> target = core->source->find(pod, "");
+        if (!target) return ready(std::unexpected(target.error()));
+        if (!target->record.sandbox)
+          return ready(fail(Code::internal, "unable to forward port because pod is not running"));
+        core->machine->pod_socket(
+            target->record, [core, port, client = std::move(client),
+                             ready = std::move(ready)](Result<FileDescriptor> socket) mutable {
+              if (!socket) return ready(std::unexpected(socket.error()));
+              open_forward(core, std::move(*socket), port, std::move(client), std::move(ready));
+            });
+      });
 }
 
 }  // namespace hekla::agent

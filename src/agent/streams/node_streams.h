@@ -30,24 +30,20 @@ class NodeStreams final : public kube::PodStreams {
   // On the executor, before the machine goes.
   ~NodeStreams() override;
 
-  void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
-            std::move_only_function<void(Result<void>)> started) override;
-  void kept_logs(const std::string& ns,
-                 std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) override {
+  void logs(const kube::PodRef& pod, const kube::LogOptions& options,
+            std::shared_ptr<kube::ByteSink> sink, Done<void> started) override {
+    logs_->logs(pod, options, std::move(sink), std::move(started));
+  }
+  void kept_logs(const std::string& ns, Done<std::vector<kube::KeptLog>> done) override {
     logs_->kept_logs(ns, std::move(done));
   }
-  void usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) override;
-  using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
-  void exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-            const kube::ExecOptions& options, ProcessReady ready) override;
-  void attach(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-              const kube::ExecOptions& options, ProcessReady ready) override;
+  void usage(Done<kube::NodeUsage> done) override;
+  void exec(const kube::PodRef& pod, const kube::ExecOptions& options, ProcessReady ready) override;
+  void attach(const kube::PodRef& pod, const kube::ExecOptions& options,
+              ProcessReady ready) override;
   void open_socket(std::function<void(Result<int>)> done) override;
-  void forward(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-               std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
-               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
-                   ready) override;
+  void forward(const kube::PodRef& pod, std::uint16_t port,
+               std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) override;
 
  private:
   std::shared_ptr<StreamCore> core_;
@@ -61,9 +57,8 @@ std::shared_ptr<kube::PodProcess> make_exec_session(std::shared_ptr<StreamCore> 
 std::shared_ptr<kube::PodProcess> make_attach_session(std::shared_ptr<StreamCore> core,
                                                       AttachPlace place,
                                                       const kube::ExecOptions& options);
-void open_forward(
-    const std::shared_ptr<StreamCore>& core, FileDescriptor socket, std::uint16_t port,
-    std::shared_ptr<kube::ForwardClient> client,
-    std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)> ready);
+void open_forward(const std::shared_ptr<StreamCore>& core, FileDescriptor socket,
+                  std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
+                  kube::PodStreams::ForwardReady ready);
 
 }  // namespace hekla::agent

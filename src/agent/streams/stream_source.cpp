@@ -28,7 +28,7 @@ Result<LogTarget> StreamSource::find_log(const kube::PodRef& pod,
                                          const kube::LogOptions& options) const {
   const PodWorker* worker = pods_.find(pod);
   std::optional<KeptPod> kept;
-  if (!worker) kept = machine_.kept_logs().find(pod.ns, pod.name, pod.uid);
+  if (!worker) kept = machine_.kept_logs().find(pod);
   if (!worker && !kept) return std::unexpected(no_such_pod(pod));
   const PodRecord& record = worker ? worker->record() : kept->record;
   const ContainerRecord& container =

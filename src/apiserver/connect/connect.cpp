@@ -150,12 +150,13 @@ void serve_exec(const ExchangePtr& exchange, kube::PodStreams& streams, const js
     exchange->count(101);
     run(std::move(*process));
   };
-  const std::string uid(json::string_at(pod, {"metadata", "uid"}));
   const RequestInfo& info = exchange->info;
+  const kube::PodRef target{info.ns, info.name,
+                            std::string(json::string_at(pod, {"metadata", "uid"}))};
   if (info.subresource == "attach")
-    streams.attach(info.ns, info.name, uid, *options, std::move(ready));
+    streams.attach(target, *options, std::move(ready));
   else
-    streams.exec(info.ns, info.name, uid, *options, std::move(ready));
+    streams.exec(target, *options, std::move(ready));
 }
 
 Result<std::vector<std::uint16_t>> query_ports(const net::Query& query) {
@@ -179,8 +180,9 @@ Result<std::vector<std::uint16_t>> query_ports(const net::Query& query) {
 
 void serve_forward(const ExchangePtr& exchange, kube::PodStreams& streams, const json::Value& pod) {
   const net::Request& request = exchange->request;
-  ForwardTarget target{&streams, exchange->info.ns, exchange->info.name,
-                       std::string(json::string_at(pod, {"metadata", "uid"}))};
+  ForwardTarget target{&streams,
+                       {exchange->info.ns, exchange->info.name,
+                        std::string(json::string_at(pod, {"metadata", "uid"}))}};
   if (json::string_at(pod, {"status", "phase"}) != "Running")
     return exchange->respond(Error{
         Code::bad_request, "unable to forward port because pod is not running. Current status=" +

@@ -47,7 +47,7 @@ Result<std::shared_ptr<net::ResponseWriter>> websocket_watch(const ExchangePtr& 
 
 struct ForwardTarget {
   kube::PodStreams* streams = nullptr;
-  std::string ns, pod, uid;
+  kube::PodRef pod;
 };
 // SPDY streams, directly or in WebSocket messages.
 void run_spdy_forward(const ExchangePtr& exchange, net::Headers answer, ForwardTarget target,

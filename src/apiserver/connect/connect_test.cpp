@@ -34,29 +34,23 @@ class FakeConnection final : public kube::ForwardedConnection {
 class FakePodStreams final : public kube::PodStreams {
  public:
   ~FakePodStreams() override { process->client = nullptr; }  // who holds the process as well
-  using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
-  void logs(const std::string&, const std::string&, const std::string&, const kube::LogOptions&,
-            std::shared_ptr<kube::ByteSink>,
-            std::move_only_function<void(Result<void>)> started) override {
+  void logs(const kube::PodRef&, const kube::LogOptions&, std::shared_ptr<kube::ByteSink>,
+            Done<void> started) override {
     started(fail(Code::internal, "not asked here"));
   }
-  void exec(const std::string&, const std::string&, const std::string&,
-            const kube::ExecOptions& options, ProcessReady ready) override {
+  void exec(const kube::PodRef&, const kube::ExecOptions& options, ProcessReady ready) override {
     asked = options;
     if (options.command.front() == "missing")
       return ready(
           fail(Code::internal, "unable to upgrade connection: container not found (\"c\")"));
     ready(std::shared_ptr<kube::PodProcess>(process));
   }
-  void attach(const std::string&, const std::string&, const std::string&,
-              const kube::ExecOptions& options, ProcessReady ready) override {
+  void attach(const kube::PodRef&, const kube::ExecOptions& options, ProcessReady ready) override {
     asked = options;
     ready(std::shared_ptr<kube::PodProcess>(process));
   }
-  void forward(const std::string&, const std::string&, const std::string&, std::uint16_t port,
-               std::shared_ptr<kube::ForwardClient> client,
-               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
-                   ready) override {
+  void forward(const kube::PodRef&, std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
+               ForwardReady ready) override {
     if (port == 9) return ready(fail(Code::unavailable, "connection refused"));
     if (port == 10) return late.push_back(std::move(ready));
     out = std::move(client);
@@ -68,8 +62,7 @@ class FakePodStreams final : public kube::PodStreams {
   std::shared_ptr<FakeConnection> connection = std::make_shared<FakeConnection>();
   std::shared_ptr<kube::ForwardClient> out;
   int forwards = 0;
-  std::vector<std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>>
-      late;  // answers of port 10, which the test gives
+  std::vector<ForwardReady> late;  // answers of port 10, which the test gives
 };
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;

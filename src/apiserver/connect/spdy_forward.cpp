@@ -159,12 +159,12 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
                                                if (auto self = weak.lock()) self->pod_ended(stream);
                                              });
     target_.streams->forward(
-        target_.ns, target_.pod, target_.uid, pair.port, sink,
+        target_.pod, pair.port, sink,
         [self = shared_from_this(), sink,
          pair](Result<std::shared_ptr<kube::ForwardedConnection>> pod) {
           if (pod) return self->connected(pair.data, std::move(*pod));
           sink->fail_with("error forwarding port " + std::to_string(pair.port) + " to pod " +
-                          self->target_.pod + ", uid : " + pod.error().message);
+                          self->target_.pod.name + ", uid : " + pod.error().message);
           self->drop(pair.data);
         });
   }

@@ -79,8 +79,7 @@ class ChannelForward final : public std::enable_shared_from_this<ChannelForward>
 
   void connect(std::size_t i) {
     target_.streams->forward(
-        target_.ns, target_.pod, target_.uid, ports_[i],
-        std::make_shared<Sink>(shared_from_this(), 2 * i),
+        target_.pod, ports_[i], std::make_shared<Sink>(shared_from_this(), 2 * i),
         [self = shared_from_this(), i](Result<std::shared_ptr<kube::ForwardedConnection>> pod) {
           if (pod) return self->connected(i, std::move(*pod));
           self->refused(i, pod.error());
@@ -102,7 +101,7 @@ class ChannelForward final : public std::enable_shared_from_this<ChannelForward>
       release(channels_[i]);
     }
     send(2 * i + 1, "error forwarding port " + std::to_string(ports_[i]) + " to pod " +
-                        target_.pod + ", uid : " + error.message);
+                        target_.pod.name + ", uid : " + error.message);
     ended();
   }
   void release(Channel& channel) {

@@ -6,16 +6,14 @@ namespace {
 // Measures two pods and keeps the log of a third; runs nothing.
 class ReportingStreams final : public kube::PodStreams {
  public:
-  void logs(const std::string&, const std::string& pod, const std::string& uid,
-            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
-            std::move_only_function<void(Result<void>)> started) override {
-    if (pod != "ps-0") return started(fail(Code::not_found, "no such log"));
+  void logs(const kube::PodRef& pod, const kube::LogOptions& options,
+            std::shared_ptr<kube::ByteSink> sink, Done<void> started) override {
+    if (pod.name != "ps-0") return started(fail(Code::not_found, "no such log"));
     started({});
-    sink->write(uid + " " + options.container + "\n");
+    sink->write(pod.uid + " " + options.container + "\n");
     sink->end();
   }
-  void kept_logs(const std::string& ns,
-                 std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) override {
+  void kept_logs(const std::string& ns, Done<std::vector<kube::KeptLog>> done) override {
     asked_ns = ns;
     done(std::vector<kube::KeptLog>{{"default",
                                      "ps-0",
@@ -25,7 +23,7 @@ class ReportingStreams final : public kube::PodStreams {
                                      {},
                                      {"c"}}});
   }
-  void usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) override {
+  void usage(Done<kube::NodeUsage> done) override {
     kube::NodeUsage usage;
     usage.node = "n1";
     usage.window = std::chrono::seconds(15);
@@ -35,19 +33,14 @@ class ReportingStreams final : public kube::PodStreams {
                   {"default", "gone", "g", {}, {{"c", 1, 1}}}};
     done(usage);
   }
-  using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
-  void exec(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
-            ProcessReady ready) override {
+  void exec(const kube::PodRef&, const kube::ExecOptions&, ProcessReady ready) override {
     ready(fail(Code::internal, "this fake reports alone"));
   }
-  void attach(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
-              ProcessReady ready) override {
+  void attach(const kube::PodRef&, const kube::ExecOptions&, ProcessReady ready) override {
     ready(fail(Code::internal, "this fake reports alone"));
   }
-  void forward(const std::string&, const std::string&, const std::string&, std::uint16_t,
-               std::shared_ptr<kube::ForwardClient>,
-               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
-                   ready) override {
+  void forward(const kube::PodRef&, std::uint16_t, std::shared_ptr<kube::ForwardClient>,
+               ForwardReady ready) override {
     ready(fail(Code::internal, "this fake reports alone"));
   }
   std::string asked_ns;

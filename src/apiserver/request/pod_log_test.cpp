@@ -6,33 +6,27 @@ namespace {
 
 class FakeStreams final : public kube::PodStreams {
  public:
-  void logs(const std::string&, const std::string& pod, const std::string& uid,
-            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
-            std::move_only_function<void(Result<void>)> started) override {
+  void logs(const kube::PodRef& pod, const kube::LogOptions& options,
+            std::shared_ptr<kube::ByteSink> sink, Done<void> started) override {
     asked = options;
-    asked_uid = uid;
+    asked_uid = pod.uid;
     if (options.previous)
       return started(fail(Code::bad_request, "previous terminated container \"" +
-                                                 options.container + "\" in pod \"" + pod +
+                                                 options.container + "\" in pod \"" + pod.name +
                                                  "\" not found"));
     started({});
     sink->write("hello\n");
     if (!options.follow) sink->end();
     last = std::move(sink);
   }
-  using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
-  void exec(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
-            ProcessReady ready) override {
+  void exec(const kube::PodRef&, const kube::ExecOptions&, ProcessReady ready) override {
     ready(fail(Code::internal, "this fake serves logs alone"));
   }
-  void attach(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
-              ProcessReady ready) override {
+  void attach(const kube::PodRef&, const kube::ExecOptions&, ProcessReady ready) override {
     ready(fail(Code::internal, "this fake serves logs alone"));
   }
-  void forward(const std::string&, const std::string&, const std::string&, std::uint16_t,
-               std::shared_ptr<kube::ForwardClient>,
-               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
-                   ready) override {
+  void forward(const kube::PodRef&, std::uint16_t, std::shared_ptr<kube::ForwardClient>,
+               ForwardReady ready) override {
     ready(fail(Code::internal, "this fake serves logs alone"));
   }
   kube::LogOptions asked;

@@ -170,7 +170,7 @@ void start_log(const ExchangePtr& exchange, OpenLog open, kube::PodStreams& stre
                const std::string& uid, const kube::LogOptions& options) {
   Result<std::shared_ptr<LogAnswer>> answer = open(exchange);
   if (!answer) return exchange->respond(answer.error());
-  streams.logs(exchange->info.ns, exchange->info.name, uid, options, *answer,
+  streams.logs({exchange->info.ns, exchange->info.name, uid}, options, *answer,
                [exchange, sink = *answer](Result<void> started) {
                  if (started) return sink->begin();
                  if (started.error().code != Code::not_found)

@@ -216,7 +216,7 @@ std::optional<std::vector<PodProbe>> FlowController::probes_of(FlowLook& look,
           pod->status.phase != "Running")
         continue;
       ++running;
-      probes.push_back({pod->metadata.ns, pod->metadata.name, pod->metadata.uid,
+      probes.push_back({{pod->metadata.ns, pod->metadata.name, pod->metadata.uid},
                         static_cast<std::uint16_t>(json::int_at(wanted, {"port"})),
                         http ? http_request(wanted, pod->status.podIP) : ""});
     }

@@ -70,7 +70,7 @@ class Probing final : public kube::ForwardClient, public std::enable_shared_from
 void probe_pod(kube::PodStreams& streams, Executor& executor, PodProbe probe,
                std::function<void(bool)> done) {
   auto probing = std::make_shared<Probing>(executor, std::move(probe.request), std::move(done));
-  streams.forward(probe.ns, probe.pod, probe.uid, probe.port, probing,
+  streams.forward(probe.pod, probe.port, probing,
                   [&executor, probing](Result<std::shared_ptr<kube::ForwardedConnection>> made) {
                     executor.post([probing, made = std::move(made)]() mutable {
                       probing->connected(std::move(made));

@@ -11,7 +11,7 @@
 namespace hekla::controllers {
 
 struct PodProbe {
-  std::string ns, pod, uid;
+  kube::PodRef pod;
   std::uint16_t port = 0;
   std::string request;  // sent as it is; empty: a connection is enough
   Nanos timeout{std::chrono::seconds(5)};
