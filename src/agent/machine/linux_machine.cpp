@@ -233,7 +233,7 @@ Result<void> LinuxMachine::prepare() {
     Result<std::string> text = read_file(entry.path().string() + "/state.json");
     if (!text) continue;
     Result<PodRecord> record = json::decode_text<PodRecord>(*text);
-    if (record && record->uid == entry.path().filename())
+    if (record && record->uid == entry.path().filename() && !record_fault(*record))
       found_.push_back(std::move(*record));
     else
       log_warn("agent", "a pod's record cannot be read; what is left of the pod is removed",
@@ -292,6 +292,7 @@ std::string LinuxMachine::cgroup_of(const PodRecord& record, const ContainerRun&
 }
 
 Result<void> LinuxMachine::save(const PodRecord& record) const {
+  CHECK(!record_fault(record), record_fault(record).value_or(""));
   const std::string path = paths_.pod(record.uid) + "/state.json";
   const std::string text = json::serialize(json::encode(record));
   // A file made and one removed are the dearest part of a step where many pods come and go.

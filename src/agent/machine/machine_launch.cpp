@@ -16,6 +16,7 @@
 #include "agent/runtime/one_user.h"
 #include "agent/runtime/pause.h"
 #include "agent/volumes/volume_store.h"
+#include "base/check.h"
 #include "base/disk.h"
 
 namespace hekla::agent {
@@ -126,7 +127,11 @@ Result<std::string> LinuxMachine::pid_namespace(const PodRecord& record,
 }
 
 Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
+  CHECK(request.container < request.record.containers.size(), request.record.name);
   ContainerRecord& container = request.record.containers[request.container];
+  CHECK(container.current && container.current->phase == run_phase::starting,
+        "a run is recorded before it is launched");
+  CHECK(request.record.sandbox, "a container has a network and volumes");
   ContainerRun& run = *container.current;
   TRY(save(request.record));
   // A log older than the previous run's can no longer be asked for.

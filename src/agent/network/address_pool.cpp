@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "base/check.h"
+
 namespace hekla::agent {
 
 std::string ipv4_text(std::uint32_t address) {
@@ -42,6 +44,7 @@ std::optional<std::uint32_t> AddressPool::take() {
   for (std::uint32_t tried = 0; tried <= last - first; ++tried) {
     std::uint32_t candidate = next_;
     next_ = candidate >= last ? first : candidate + 1;
+    CHECK(candidate >= first && candidate <= last, "pods' addresses are in their network");
     if (used_.insert(candidate).second) return candidate;
   }
   return std::nullopt;

@@ -143,6 +143,7 @@ Result<void> add_route(nl_sock* socket, const NlAddress& to, const Way& way) {
 
 // In the parent's namespace: a veth whose other end appears in the pod's as eth0.
 Result<void> add_veth(nl_sock* socket, const std::string& name, int pod_netns) {
+  CHECK(name.size() < IFNAMSIZ, "the kernel cuts longer names");
   Link link(rtnl_link_veth_alloc());
   if (!link) return fail(Code::internal, "allocate a veth link");
   rtnl_link_set_name(link.get(), name.c_str());
@@ -196,6 +197,8 @@ Result<void> PodNetwork::prepare_here() {
 }
 
 Result<void> PodNetwork::add_pod_here(const std::string& uid, std::uint32_t address) {
+  CHECK(!uid.empty() && uid != "parent", "a pod's namespace has its own name");
+  CHECK(address != subnet_.gateway(), "the gateway is nobody's pod");
   TRY(remove_pod(uid));
   NetnsVisit visit(host_netns_);
   TRY(visit.make(paths_.netns(uid)));
@@ -258,6 +261,7 @@ Result<void> PodNetwork::run_nft(const std::string& name, const std::string& rul
   if (::access(kNft, X_OK) != 0)
     return fail(Code::not_found,
                 std::string("services need ") + kNft + ": install it with apt install nftables");
+  CHECK(!name.empty() && !name.contains('/'), "rules have a name of one part");
   const std::string file = paths_.run_dir() + "/" + name + ".nft";
   TRY(write_file_atomically(file, rules, 0600));
   NetnsVisit visit(host_netns_);

@@ -1,5 +1,6 @@
 #include "agent/network/rules_in_force.h"
 
+#include "base/check.h"
 #include "base/log.h"
 
 namespace hekla::agent {
@@ -25,6 +26,7 @@ void RulesInForce::when_in_force(Done<void> done) {
 }
 
 void RulesInForce::publish() {
+  CHECK(!in_flight_, "rules are set one after the other");
   pending_ = false;
   std::optional<std::string> rules = options_.make();
   if (!rules) return;
@@ -42,6 +44,7 @@ void RulesInForce::tell(const Result<void>& result) {
 }
 
 void RulesInForce::was_set(const std::string& rules, const Result<void>& result) {
+  CHECK(in_flight_, "rules that were set were being set");
   in_flight_ = false;
   if (result) {
     in_force_ = rules;

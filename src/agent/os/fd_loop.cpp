@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "base/log.h"
 
 namespace hekla::agent {
@@ -47,6 +48,7 @@ void FdLoop::post(Task task) {
 }
 
 void FdLoop::watch(int fd, std::uint32_t events, Ready ready) {
+  CHECK(fd >= 0 && (events == 0 || ready), "an open descriptor is watched for somebody");
   auto known = watches_.find(fd);
   if (events == 0) {
     if (known == watches_.end()) return;

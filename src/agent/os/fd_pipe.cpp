@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "base/check.h"
+
 namespace hekla::agent {
 namespace {
 
@@ -20,6 +22,7 @@ constexpr char kEndOfTransmission = 4;
 
 FdPipe::FdPipe(FdLoop& loop, FileDescriptor fd, Kind kind, FdPipeCallbacks callbacks)
     : loop_(loop), fd_(std::move(fd)), kind_(kind), callbacks_(std::move(callbacks)) {
+  CHECK(fd_, "a pipe has a descriptor");
   ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
   read_over_ = !callbacks_.on_data;
 }
@@ -91,6 +94,7 @@ void FdPipe::write_some() {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) break;
     if (n < 0) return end_writing();
+    CHECK(queued_ >= static_cast<std::size_t>(n), "no more is sent than was queued");
     sent_ += static_cast<std::size_t>(n);
     queued_ -= static_cast<std::size_t>(n);
     if (sent_ < queue_.front().size()) continue;

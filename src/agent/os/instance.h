@@ -11,6 +11,7 @@
 #include <string>
 
 #include "agent/os/file_descriptor.h"
+#include "base/check.h"
 #include "base/result.h"
 
 namespace hekla::agent {
@@ -21,7 +22,10 @@ struct InstancePaths {
 
   // On disk: survives a reboot.
   std::string pods() const { return data_dir + "/pods"; }
-  std::string pod(const std::string& uid) const { return pods() + "/" + uid; }
+  std::string pod(const std::string& uid) const {
+    CHECK(!uid.empty(), "a pod without uid would name every pod");
+    return pods() + "/" + uid;
+  }
   std::string exits() const { return data_dir + "/exits"; }
   // Below /run: meaningless after a reboot.
   std::string run_dir() const { return "/run/hekla/" + name; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace hekla::agent {
 namespace {
 
@@ -179,6 +181,7 @@ bool is_superseded(const model::PodSpec& spec, const ContainerRecord& container)
 }
 
 int backoff_steps(const ContainerRecord& container) {
+  CHECK(has_exited(container), "only a container that has run can run again");
   const ContainerRun& run = *container.current;
   bool cleared = run.finished_ns - run.started_ns >= Nanos(kBackoffReset).count();
   return cleared && run.started_ns != 0 ? 0 : container.backoff;
@@ -198,7 +201,13 @@ bool init_finished(const PodRecord& record) {
 
 PodDecision decide(const model::PodSpec& spec, const PodRecord& record, WallTime now,
                    const HeldUntil& held_until, const IsStarted& is_started) {
-  return Decider(spec, record, now, held_until, is_started).decide();
+  PodDecision decision = Decider(spec, record, now, held_until, is_started).decide();
+  CHECK(!decision.finished || (decision.stop.empty() && !decision.start),
+        "a pod that is over has nothing left to do");
+  CHECK(!decision.start || !record.containers[*decision.start].current ||
+            has_exited(record.containers[*decision.start]),
+        "a container has one run at a time");
+  return decision;
 }
 
 bool host_ports_clash(const model::PodSpec& one, const model::PodSpec& other) {

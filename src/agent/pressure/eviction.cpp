@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/check.h"
 #include "model/time.h"
 
 namespace hekla::agent {
@@ -192,6 +193,7 @@ std::int64_t PodUse::memory_bytes() const {
 }
 
 std::int64_t PodUse::disk_bytes() const {
+  CHECK(pod, "a use is that of a pod");
   std::int64_t sum = file_bytes;
   for (const ContainerUse& container : containers) sum += container.disk_bytes;
   for (const auto& [name, bytes] : volumes) {

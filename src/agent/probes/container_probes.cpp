@@ -1,4 +1,5 @@
 #include "agent/probes/container_probes.h"
+#include "base/check.h"
 
 namespace hekla::agent {
 namespace {
@@ -50,6 +51,7 @@ void ContainerProbes::schedule(Which which, Nanos delay) {
 }
 
 void ContainerProbes::run(Which which) {
+  CHECK(probe(which) && (started_ || which == Which::startup), "the startup probe comes first");
   callbacks_.run(probe(which)->spec.action,
                  [weak = weak_from_this(), which](Result<ProbeOutcome> result) {
                    if (auto self = weak.lock(); self && !self->stopped_)

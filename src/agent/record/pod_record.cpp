@@ -1,8 +1,10 @@
 #include "agent/record/pod_record.h"
 
 #include <csignal>
+#include <set>
 
 #include "base/crypto.h"
+#include "base/check.h"
 
 namespace hekla::agent {
 
@@ -35,6 +37,33 @@ PodRecord new_record(const model::Pod& pod, WallTime now) {
 }
 
 void mark_lost(PodRecord& record, const model::Pod& pod) {
+std::optional<std::string> record_fault(const PodRecord& record) {
+  if (record.uid.empty() || record.ns.empty() || record.name.empty()) return "no name";
+  if (!record.outcome.empty() && record.outcome != "Succeeded" && record.outcome != "Failed")
+    return "outcome " + record.outcome;
+  if (record.rejected && record.outcome != "Failed") return "rejected without having failed";
+  if (record.sandbox && !record.host_network && record.address.empty())
+    return "a network without an address";
+  std::set<std::string> names;
+  bool main_seen = false;
+  for (const ContainerRecord& container : record.containers) {
+    if (container.name.empty() || !names.insert(container.name).second)
+      return "container name \"" + container.name + "\"";
+    if (container.init && main_seen) return "init container " + container.name + " behind others";
+    main_seen = main_seen || !container.init;
+    if (container.previous && container.previous->is_live())
+      return "container " + container.name + " runs twice";
+    if (!container.current) continue;
+    const ContainerRun& run = *container.current;
+    if (run.phase != run_phase::starting && run.phase != run_phase::running &&
+        run.phase != run_phase::exited)
+      return "container " + container.name + " is " + run.phase;
+    if (run.id.empty() || run.attempt < 0 || run.attempt >= container.attempts)
+      return "attempt " + std::to_string(run.attempt) + " of container " + container.name;
+  }
+  return std::nullopt;
+}
+
   auto mark = [&](const std::vector<model::ContainerStatus>& statuses, bool init) {
     for (const model::ContainerStatus& status : statuses) {
       if (status.containerID.empty()) continue;
@@ -67,6 +96,7 @@ void mark_lost(PodRecord& record, const model::Pod& pod) {
 
 std::string container_id(const std::string& pod_uid, const std::string& container, int attempt) {
   return sha256_hex(pod_uid + "/" + container + "/" + std::to_string(attempt));
+  CHECK(!pod_uid.empty() && !container.empty() && attempt >= 0, "a run is that of a container");
 }
 
 bool holds_gpus(const ContainerRecord& container) {

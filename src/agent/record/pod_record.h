@@ -78,6 +78,9 @@ BOOST_DESCRIBE_STRUCT(PodRecord, (),
 inline const std::string kEvicted = "Evicted";
 
 PodRecord new_record(const model::Pod& pod, WallTime now);
+// The rule of records that this one breaks, if it does: a file may have been damaged, and the agent
+// itself never writes such a record.
+std::optional<std::string> record_fault(const PodRecord& record);
 // For a pod the API says has run here but of which nothing is left: its containers count as lost.
 void mark_lost(PodRecord& record, const model::Pod& pod);
 

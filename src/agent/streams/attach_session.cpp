@@ -9,6 +9,7 @@
 
 #include "agent/os/fd_pipe.h"
 #include "agent/streams/node_streams.h"
+#include "base/check.h"
 
 namespace hekla::agent {
 namespace {
@@ -71,6 +72,7 @@ class AttachSession final : public kube::PodProcess,
 
  private:
   void run(std::shared_ptr<kube::ProcessClient> client) {
+    CHECK(!begun_, "a session begins once");
     client_ = std::move(client);
     begun_ = true;
     if (client_->is_closed()) return client_.reset();  // it left before anything began

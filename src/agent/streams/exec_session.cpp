@@ -4,6 +4,7 @@
 
 #include "agent/os/fd_pipe.h"
 #include "agent/streams/node_streams.h"
+#include "base/check.h"
 
 namespace hekla::agent {
 namespace {
@@ -71,6 +72,7 @@ class ExecSession final : public kube::PodProcess,
   }
 
   void run(std::shared_ptr<kube::ProcessClient> client, StartedExec started) {
+    CHECK(!started_, "a session runs one process");
     client_ = std::move(client);
     process_ = std::move(started);
     started_ = true;

@@ -16,12 +16,19 @@ bool PodRemoval::is_early(const std::optional<WallTime>& due) const {
   return true;
 }
 
+void PodRemoval::check_ended() const {
+  CHECK(!state_.record.outcome.empty(), "only a pod that is over is taken apart");
+  for (const ContainerRecord& container : state_.record.containers)
+    CHECK(!container.current || !container.current->is_live(), container.name + " still runs");
+}
+
 void PodRemoval::release_address() {
   state_.context.machine.release_address(state_.record.address);
   state_.record.address.clear();
 }
 
 void PodRemoval::dismantle() {
+  check_ended();
   if (dismantled_ || is_early(dismantle_after_)) return;
   auto done = state_.work<void>([this](const Result<void>& dismantled) {
     if (!dismantled) {
@@ -60,6 +67,7 @@ void PodRemoval::remove() {
 }
 
 void PodRemoval::erase() {
+  check_ended();
   if (is_early(erase_after_)) return;
   auto done = state_.work<void>([this](const Result<void>& erased) {
     if (!erased) {

@@ -23,6 +23,7 @@ class PodRemoval {
   bool is_over() const { return over_; }
 
  private:
+  void check_ended() const;
   void release_address();
   bool is_early(const std::optional<WallTime>& due) const;
 

@@ -39,6 +39,7 @@ void PodSandbox::advance() {
 
 // A pod that policies select does not run a single instruction before they hold for its address.
 void PodSandbox::await_policies() {
+  CHECK(state_.context.policies, "without policies they hold from the beginning");
   auto done = state_.work<void>([this](const Result<void>& held) {
     policies_hold_ = held.has_value();
     if (!held)
@@ -49,6 +50,7 @@ void PodSandbox::await_policies() {
 
 void PodSandbox::make() {
   PodRecord& record = state_.record;
+  CHECK(record.outcome.empty(), "a pod that is over needs no network");
   if (!record.host_network && record.address.empty()) {
     Result<std::string> address = state_.context.machine.take_address();
     if (!address) return on_failure(sandbox_failure(address.error().message));

@@ -10,6 +10,7 @@ constexpr std::chrono::seconds kDefaultGrace{30};
 }  // namespace
 
 void PodState::hold(const std::string& container, WaitingReason why, Nanos delay) {
+  CHECK(!container.empty(), "a hold is that of a container");
   const WallTime until = now() + delay;
   holds[container] = {until, std::move(why)};
   report();
@@ -26,6 +27,7 @@ std::string PodState::described() const {
 }
 
 const model::Container* PodState::spec_of(std::size_t container) const {
+  CHECK(container < record.containers.size(), "a container of this pod");
   return container_spec(*pod, record.containers[container]);
 }
 
