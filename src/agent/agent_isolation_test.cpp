@@ -1,4 +1,4 @@
-// What real containers see of the machine and of each other.
+// Real containers: what they see of the machine and of each other.
 #include "agent/agent_fixture_test.h"
 #include "agent/runtime/cgroup.h"
 

@@ -196,7 +196,7 @@ TEST_F(AgentTest, RemovesPodsThatWentWhileNobodyLooked) {
   EXPECT_TRUE(cgroup_directories(paths().pod_cgroup(ghost)).empty());
 }
 
-// What is mounted, running or limited on behalf of the instance, as the host sees it.
+// Mounts, processes and control groups of the instance, as the host sees them.
 std::string traces(const InstancePaths& paths) {
   std::string out;
   if (fs::exists(paths.run_dir())) out += "run dir\n";

@@ -1,4 +1,4 @@
-// What this machine can do for pods, and how to get what it cannot. Reads, changes nothing.
+// The abilities of this machine to run pods, and how to get what it lacks. Reads, changes nothing.
 #pragma once
 
 #include <string>

@@ -74,14 +74,14 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
   bool knows_nodes = false;
   std::uint32_t addresses = 0;
 
-  // What has been asked for each pod (by uid) and is not to be asked again.
+  // Writes made for each pod (by uid), not to be made again.
   struct Progress {
     bool started = false, ending = false;
     std::int32_t timer_for_restart = -1;
   };
   std::unordered_map<std::string, Progress> progress;
   std::vector<kube::Write> outgoing;
-  // What an outgoing write is for, should it have to be made once more.
+  // The pod and purpose of an outgoing write, should it have to be made once more.
   struct Purpose {
     kube::Key key;
     std::string uid;
@@ -255,8 +255,8 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
                  });
   }
 
-  // What failed for a passing reason is made again; a pod that has gone meanwhile is nobody's
-  // business.
+  // A write that failed for a passing reason is made again; a pod that has gone meanwhile is
+  // nobody's business.
   void sent_back(const std::vector<Purpose>& sent, const std::vector<kube::WriteResult>& results) {
     std::vector<Purpose> again;
     for (std::size_t i = 0; i < results.size(); ++i) {

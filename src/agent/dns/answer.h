@@ -23,7 +23,7 @@ std::optional<DnsAnswer> answer_query(const Zone& zone, std::string_view query, 
 
 // The same question about another name.
 std::optional<std::string> query_for(std::string_view query, const std::string& name);
-// What to tell a client whose `query` led elsewhere: our own part, and `theirs` that came of
+// The answer to a client whose `query` led elsewhere: our own part, and `theirs` that came of
 // query_for.
 std::optional<std::string> join_answers(std::string_view query, const std::string& own,
                                         const std::string& theirs, std::size_t limit);

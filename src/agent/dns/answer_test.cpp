@@ -134,7 +134,7 @@ TEST(DnsAnswer, AnAliasIsFollowedToItsAddress) {
   theirs[7] = 0;
   theirs.resize(theirs.size() - 16);
   EXPECT_EQ(header(*join_answers(asked, own.wire, theirs, 512)).code, 3);
-  // What was not ours at all is theirs as it is.
+  // A name that was not ours at all is theirs as it is.
   const std::string outside = query("example.com", kA);
   EXPECT_EQ(join_answers(outside, answer_query(sample(), outside, 512)->wire, theirs, 512), theirs);
 }

@@ -44,7 +44,7 @@ std::vector<kube::Write> dns_service_writes(const Subnet& services, const std::s
   if (!known)
     writes.push_back(create(kube::resources::services, json::Object{{"spec", std::move(spec)}}));
   writes.push_back(create(kube::resources::endpoints, subsets));
-  // Those of an earlier start may lead elsewhere.
+  // The endpoints of an earlier start may lead elsewhere.
   kube::Write patch;
   patch.verb = kube::Write::Verb::patch;
   patch.resource = kube::resources::endpoints;

@@ -12,7 +12,7 @@ namespace hekla::agent {
 namespace {
 
 constexpr std::size_t kHeader = 12, kMostPending = 4096, kMostStreams = 128, kLargestAnswer = 65536;
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kAnswerTimeout{5};
 constexpr int kAnswerBurst = 64;
 
 std::uint16_t id_of(std::string_view message) {
@@ -71,9 +71,9 @@ void DnsForwarder::use(const std::vector<std::string>& servers, std::uint16_t po
   }
 }
 
-// Whoever has not answered by now will not: the next server may.
+// A server that has not answered by now will not: the next may.
 void DnsForwarder::forget_old(MonoTime now) {
-  auto is_old = [&](const Question& question) { return now - question.at > kPatience; };
+  auto is_old = [&](const Question& question) { return now - question.at > kAnswerTimeout; };
   if (std::erase_if(pending_, [&](const auto& one) { return is_old(one.second); }) +
           std::erase_if(streams_, [&](const Stream& one) { return is_old(one.question); }) >
       0)

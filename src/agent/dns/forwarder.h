@@ -17,7 +17,7 @@
 
 namespace hekla::agent {
 
-// What to do with the answer, under the id of the question.
+// Takes the answer, under the id of the question.
 using DnsReply = std::move_only_function<void(std::string answer)>;
 
 class DnsForwarder {
@@ -31,7 +31,7 @@ class DnsForwarder {
   // Sends the question on, in a datagram or over a connection as it has come; false when it cannot
   // be.
   bool ask(std::string_view query, bool stream, DnsReply reply, MonoTime now);
-  // What to wait for.
+  // The descriptors to wait for.
   void add_waits(std::vector<pollfd>& waiting) const;
   // Hands over the answers that have arrived.
   void progress();

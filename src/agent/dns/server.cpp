@@ -75,8 +75,8 @@ class DnsServer::Connection : public std::enable_shared_from_this<Connection> {
   std::size_t unanswered_ = 0;
 };
 
-// What is not the cluster's is asked of others, and so is the name that an alias of the cluster
-// leads to: the resolvers of programs do not follow it themselves.
+// Names that are not the cluster's are asked of others, and so is the name that an alias of the
+// cluster leads to: the resolvers of programs do not follow it themselves.
 void DnsServer::respond(std::string_view query, bool stream, DnsReply reply) {
   const std::size_t limit = stream ? kTcpLimit : kUdpLimit;
   std::optional<DnsAnswer> answer = answer_query(*zone(), query, limit);

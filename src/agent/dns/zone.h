@@ -14,7 +14,7 @@
 
 namespace hekla::agent {
 
-// What DNS needs to know of a pod; the agent's own knowledge, ahead of the API's.
+// A pod as DNS needs it; the agent's own knowledge, ahead of the API's.
 struct PodAddress {
   std::string ns, name, hostname, subdomain;
   std::map<std::string, std::string> labels;

@@ -31,7 +31,7 @@ constexpr long kTmpfsMagic = 0x01021994;
 // Stand-ins for the files every pod has mounted over them; the host's may be links out of the
 // picture.
 constexpr const char* kReplacedFiles[] = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"};
-// What nobody but the host's root may write is the pod's own where its directory is a copy.
+// Directories of the host's root become the pod's own where the mask has a copy of them.
 constexpr const char* kOwnedDirectories[] = {"/var/cache",    "/var/lib",   "/var/log",
                                              "/var/spool",    "/usr/local", "/usr/local/bin",
                                              "/usr/local/lib"};

@@ -235,7 +235,7 @@ Result<void> ImageStore::write_record(const StoredImage& image) {
   return write_file_atomically(path, json::serialize(json::encode(image)), 0600);
 }
 
-// What was unpacked once has been checked against the digest that came with it then.
+// An unpacked layer has been checked against the digest that came with it then.
 Result<std::string> ImageStore::unpack(const BlobDescriptor& blob, const std::string& diff_id,
                                        const std::string& chain,
                                        const std::vector<std::string>& below) {

@@ -54,7 +54,7 @@ struct ImageStoreOptions {
   const Clock* clock = &real_clock();
 };
 
-// What a removal came to.
+// The outcome of a removal.
 struct Removed {
   std::vector<std::string> names;
   std::int64_t bytes = 0;

@@ -187,7 +187,7 @@ TEST_F(LayerTest, TheDigestIsThatOfTheTarFileWithin) {
         << "of what is in the archive, not of its compression";
   }
   EXPECT_EQ(zipped, plain);
-  // What follows the end of the archive is no entry, but part of the file.
+  // Bytes behind the end of the archive are no entry, but part of the file.
   const std::string path = tar(entries, false);
   ASSERT_TRUE(replace_file(path, *read_file(path) + "more", 0600));
   fs::create_directory(at("m"));

@@ -19,8 +19,8 @@ std::vector<std::string> masked_files();
 std::vector<std::string> foreign_names(const std::string& root);
 
 // Directories and files with no permission for others, which pods as root could read all the same.
-// Nothing inside such a directory is named. Where there is more than `most` to look at, the rest
-// counts as private.
+// The contents of such a directory are not named. Where there is more than `most` to look at, the
+// rest counts as private.
 struct PrivatePaths {
   std::vector<std::string> directories, files;
 };

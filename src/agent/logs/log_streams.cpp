@@ -131,7 +131,7 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
     if (::fstat(file_.get(), &read) != 0 || ::stat(path_.c_str(), &now) != 0 ||
         read.st_ino == now.st_ino)
       return false;
-    // What came between our last look and the change of names.
+    // Bytes that came between our last look and the change of names.
     if (static_cast<std::uint64_t>(read.st_size) > offset_) return true;
     FileDescriptor next(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     if (!next) return false;

@@ -199,7 +199,7 @@ std::vector<std::string> LinuxMachine::networks_kept_inside() const {
   return out;
 }
 
-// Nobody waits for it: the first pod may be a moment ahead of its way out.
+// Pods do not wait for it: the first may be a moment ahead of its way out.
 void LinuxMachine::check_uplink() {
   if (!reaches_outside_ || std::exchange(outside_->busy, true)) return;
   background<void>([this] { return network_->connect_outside(networks_kept_inside()); },
@@ -277,7 +277,7 @@ void LinuxMachine::sweep() {
     if (!runs.contains(entry.path().filename())) report(remove_tree(entry.path()));
   for (const fs::directory_entry& entry : fs::directory_iterator(paths_.pods(), error)) {
     if (pods.contains(entry.path().filename())) continue;
-    // What is still mounted there may be somebody's volume.
+    // A mount that is left there may be somebody's volume.
     Result<void> unmounted = unmount_below(entry.path());
     report(unmounted ? remove_tree(entry.path()) : unmounted);
   }

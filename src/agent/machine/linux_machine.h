@@ -59,7 +59,7 @@ class LinuxMachine final : public PodMachine {
   const InstancePaths& paths() const { return paths_; }
   // The pods an earlier process was running.
   const std::vector<PodRecord>& found() const { return found_; }
-  // Nothing of the network was there.
+  // The instance was made by this process: no network was there.
   bool is_new() const { return namespace_->is_new(); }
   const KeptLogs& kept_logs() const { return kept_logs_; }
   void remove_kept_logs(const std::string& job_uid);
@@ -95,11 +95,12 @@ class LinuxMachine final : public PodMachine {
   void measure(std::vector<std::string> cgroups, Done<UsageReading> done);
   std::string cgroup_of(const PodRecord& record, const ContainerRun& run) const;
 
-  // What the machine has left, and what pods use (in order; uid and pod are left empty).
+  // Readings of what the machine has left, and of what pods use (in order; uid and pod are left
+  // empty).
   void read_node(Done<NodeReadings> done);
   void measure_uses(std::vector<MeasuredUse> pods, Done<std::vector<PodUse>> done);
   void list_images(Done<std::vector<StoredImage>> done);
-  // Those that a pod has come to use meanwhile are an error.
+  // An image that a pod has come to use meanwhile is an error.
   void remove_images(std::vector<std::string> names, Done<Removed> done);
   // All that no pod uses; at once, or not at all while one is being pulled.
   void prune_images(Done<void> done);

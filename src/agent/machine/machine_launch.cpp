@@ -51,7 +51,7 @@ Result<std::string> share_mount(const std::string& source, const std::string& pl
 
 }  // namespace
 
-// What a mount of the spec says beside its place. `mounts` are in the spec's order.
+// Propagation and modes of the spec's mounts. `mounts` are in the spec's order.
 Result<void> LinuxMachine::refine_volumes(const LaunchRequest& request,
                                           std::vector<OciMount>& mounts, BundleSpec& bundle) const {
   for (std::size_t i = 0; i < mounts.size(); ++i) {

@@ -31,7 +31,7 @@ struct HostPort {
   bool operator==(const HostPort&) const = default;
 };
 
-// Those that a pod's containers ask for, led to the pod's address. Without a hostIP they are on the
+// Host ports of a pod's containers, led to the pod's address. Without a hostIP they are on the
 // loopback, as all that Hekla opens by itself: 0.0.0.0 has to be asked for.
 std::vector<HostPort> host_ports_of(const model::PodSpec& pod, const std::string& address);
 

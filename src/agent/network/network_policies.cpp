@@ -84,7 +84,7 @@ void NetworkPolicies::check_next(const std::shared_ptr<Search>& search) {
       [this, search, policy, alive = std::weak_ptr<bool>(alive_)](const Result<void>& result) {
         if (!alive.lock()) return;
         if (!result && !policy) return search->done(std::unexpected(search->error));
-        // One that has changed meanwhile is judged anew.
+        // A policy that has changed meanwhile is judged anew.
         if (!result && policies_.get({policy->metadata.ns, policy->metadata.name}) == policy) {
           search->found = true;
           refused_.insert(policy->metadata.uid);

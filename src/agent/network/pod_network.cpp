@@ -296,7 +296,7 @@ Result<bool> PodNetwork::is_connected_here() {
   return ::if_nametoindex(kOutside) != 0;
 }
 
-// What pods send to each other and to services has its way already; the rest gets the address of
+// Packets between pods and to services have their way already; the rest gets the address of
 // this end, and whatever is left of the refused networks is refused here.
 Result<void> PodNetwork::set_outside_rules(const std::vector<std::string>& refused) {
   CHECK(!refused.empty(), "the networks of pods and services never leave");

@@ -61,7 +61,7 @@ class PodNetwork {
   static std::string outside_obstacle();
   // A namespace with nothing in it, pinned at `path`.
   static Result<void> make_empty(const std::string& path);
-  // What pods' networks are made of, made once in a namespace that goes at once; nothing of it is
+  // Makes the parts of pods' networks once, in a namespace that goes at once; nothing of it is
   // seen elsewhere. The error's first word is what is missing: bridge, veth, nftables. Needs root.
   static Result<void> try_out();
   // Runs what leaves its thread's network or IPC namespace, and returns to it, where that is

@@ -58,7 +58,7 @@ bool is_everything(const PortRange& range) {
   return range.first == 0 && range.last == kHighestPort;
 }
 
-// What a rule says of ports; no ports means every one. A port nobody has admits nothing.
+// The ports of a rule; no ports means every one. A port nobody has admits nothing.
 struct Ports {
   bool all = false;
   std::map<std::string, std::vector<PortRange>> ranges;  // by protocol, as nftables writes it
@@ -105,7 +105,7 @@ std::vector<std::string> matches_of(const Ports& ports) {
   return out;
 }
 
-// Those of them at which names are answered.
+// The ports at which names are answered.
 Ports dns_ports(const Ports& ports) {
   Ports out;
   for (const char* protocol : {"tcp", "udp"}) {
@@ -145,7 +145,7 @@ class ChainWriter {
   ChainWriter(const PolicyInput& input, const model::Pod& pod, const Direction& direction)
       : input_(input), pod_(pod), direction_(direction) {}
 
-  // What is let through returns to the caller, for the other side has its say too; nothing when no
+  // Admitted packets return to the caller, for the other side has its say too; empty when no
   // policy isolates the pod.
   std::optional<std::string> body() {
     bool isolated = false;
@@ -201,8 +201,8 @@ class ChainWriter {
     return !pods || selected(*pods, other.metadata.labels);
   }
 
-  // Nothing for a block without any pod or what cannot be read: pods have IPv4 addresses alone, and
-  // one word nft does not understand would put every policy out of force.
+  // Empty for a block without any pod or one that cannot be read: pods have IPv4 addresses alone,
+  // and one word nft does not understand would put every policy out of force.
   std::optional<std::string> block_match(const json::Value& block) const {
     const std::string side = std::string("ip ") + direction_.side + " ";
     const std::string_view cidr = json::string_at(block, {"cidr"});

@@ -17,7 +17,7 @@ namespace hekla::agent {
 class RulesInForce {
  public:
   struct Options {
-    // Nothing while what they depend on is not yet known.
+    // Empty while what they depend on is not yet known.
     std::function<std::optional<std::string>()> make;
     std::function<void(std::string rules, Done<void> done)> set;
     std::string initially;     // what is in force without us

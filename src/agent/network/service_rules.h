@@ -1,4 +1,4 @@
-// What makes a cluster IP reach its pods: nftables rules of the pod network's parent namespace,
+// The way from a cluster IP to its pods: nftables rules of the pod network's parent namespace,
 // which every pod's default route leads through. Pure text; PodNetwork puts it in force.
 #pragma once
 
@@ -62,7 +62,7 @@ struct ServiceRoute {
   auto operator<=>(const ServiceRoute&) const = default;
 };
 
-// What model::Service leaves out.
+// Members of a Service that model::Service leaves out.
 struct ServiceOptions {
   std::string sessionAffinity, loadBalancerClass;
   std::vector<std::string> loadBalancerSourceRanges;

@@ -98,7 +98,7 @@ void UdpPort::answer(const Client& client) {
   for (int i = 0; i < kBurst; ++i) {
     ssize_t n = ::recv(found->second.pod.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-      // Nobody listens there: the next datagram tries another pod.
+      // The target refuses: the next datagram tries another pod.
       return close_session(client);
     }
     if (n < 0) return;

@@ -72,7 +72,7 @@ json::Object condition(const char* type, bool value, const char* reason, const c
   return out;
 }
 
-// What a node can be short of, with the kubelet's words for both cases.
+// The pressures of a node, with the kubelet's words for both cases.
 struct Shortage {
   const char* condition;
   bool NodePressure::* felt;

@@ -37,7 +37,7 @@ struct NodeOptions {
   std::vector<NodeImage> images;
 };
 
-// What the node has to give: found plus declared. Allocatable is the same: nothing is set aside.
+// The node's capacity: found plus declared. Allocatable is the same: nothing is set aside.
 model::ResourceList node_capacity(const NodeOptions& options);
 json::Value node_object(const NodeOptions& options);
 // A patch of the status: written on every start and again every few minutes. Ready since `since`.
@@ -49,7 +49,7 @@ class NodeRegistration {
   NodeRegistration(kube::Client& client, NodeOptions options);
   ~NodeRegistration();
   void start();
-  // What the node's status says besides; written at once.
+  // Further parts of the node's status; written at once.
   void set_pressure(const NodePressure& pressure);
   void set_images(std::vector<NodeImage> images);
   // No more renewals; what is under way may still arrive.

@@ -47,7 +47,7 @@ void FdPipe::on_ready(std::uint32_t events) {
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !read_over_) read_some();
   if (!fd_) return;
   if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0 && !queue_.empty()) write_some();
-  // Nobody reads any more what we would write.
+  // The other end no longer reads what we would write.
   if ((events & EPOLLERR) != 0 && read_over_) return close();
   arm();
 }

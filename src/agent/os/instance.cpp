@@ -131,7 +131,7 @@ Result<std::unique_ptr<InstanceNamespace>> InstanceNamespace::open(const Instanc
     return instance;
   }
   instance->is_new_ = true;
-  // What a reboot left on a /run that is not a tmpfs means nothing any more.
+  // Remains of an earlier boot on a /run that is not a tmpfs mean nothing any more.
   std::error_code ignored;
   std::filesystem::remove_all(paths.run_dir(), ignored);
   TRY(make_private_run_dir(paths.run_dir()));

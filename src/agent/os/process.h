@@ -21,7 +21,7 @@ struct ProcessOutcome {
 // Runs a program to its end. The environment holds PATH and a word to the OCI runtime.
 Result<ProcessOutcome> run_process(const std::vector<std::string>& argv);
 
-// What run_process does, failing with the program's own words unless it exits with 0.
+// run_process, failing with the program's own words unless it exits with 0.
 Result<std::string> run_checked(const std::vector<std::string>& argv);
 
 // Starts a program on the descriptors given as stdin, stdout and stderr; the caller waits for it.

@@ -34,7 +34,7 @@ Result<std::string> expand_sub_path(const std::string& text, const Environment& 
     return nullptr;
   });
   if (!missing.empty()) return fail(Code::invalid, "missing value for " + missing);
-  // What stands in the spec itself has been validated.
+  // Paths of the spec itself have been validated.
   if (out.starts_with('/'))
     return fail(Code::invalid, "error SubPath `" + out + "` must not be an absolute path");
   if (("/" + out + "/").contains("/../"))

@@ -1,4 +1,4 @@
-// What the machine is told to start one container: command line, environment, identity, devices,
+// The order to start one container: command line, environment, identity, devices,
 // limits. Pure.
 #pragma once
 

@@ -48,7 +48,7 @@ class PodObserver {
   virtual ~PodObserver() = default;
   // A pod's address, phase or readiness has changed: names and rules are to follow.
   virtual void pod_changed() = 0;
-  // Nothing of the pod is left; its worker may go. Not called from within a worker's own call.
+  // The pod is erased; its worker may go. Not called from within a worker's own call.
   virtual void pod_gone(const std::string& uid) = 0;
 };
 

@@ -23,7 +23,7 @@ struct PodFilesInput {
 // spec.hostname, else the pod's name cut to 63 characters; the node's name on the host's network.
 std::string pod_hostname(const model::Pod& pod, const std::string& node_name);
 
-// What the kernel calls the machine that the pod is: with the pod's whole domain when `fqdn` and it
+// The kernel's name for the machine that the pod is: with the pod's whole domain when `fqdn` and it
 // has one. The kernel has room for 64 characters.
 Result<std::string> kernel_hostname(const model::Pod& pod, const std::string& node_name,
                                     const std::string& cluster_domain, bool fqdn);

@@ -1,4 +1,4 @@
-// What a pod worker needs from the machine. linux_machine.h does it with crun, namespaces and
+// The machine as a pod worker needs it. linux_machine.h does it with crun, namespaces and
 // mounts; tests have a machine that only remembers what it was asked.
 #pragma once
 

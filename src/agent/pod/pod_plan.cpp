@@ -113,7 +113,7 @@ class Decider {
   void want_restart(std::size_t i) {
     const ContainerRecord& container = record_.containers[i];
     WallTime when = restart_time(container);
-    // What failed before says nothing about a changed spec.
+    // Earlier failures say nothing about a changed spec.
     if (when <= now_ || container.current->replaced || is_superseded(spec_, container))
       return want_start(i);
     decision_.backing_off.push_back(i);

@@ -1,4 +1,4 @@
-// What to do next with a pod: a pure function of its spec, its record and the time.
+// The next step of a pod: a pure function of its spec, its record and the time.
 #pragma once
 
 #include <functional>
@@ -32,9 +32,9 @@ Nanos restart_delay(int restarts_in_a_row);
 // A run that long clears the slate.
 inline constexpr std::chrono::minutes kBackoffReset{10};
 
-// What a running container can be given more or less of: cpu and memory.
+// The resources of which a running container can be given more or less: cpu and memory.
 model::ResourceRequirements resizable(const model::ResourceRequirements& all);
-// Those of which it has another amount than it shall have.
+// The names of resources of which a container has another amount than it shall have.
 std::vector<std::string> resized(const model::ResourceRequirements& has,
                                  const model::ResourceRequirements& shall_have);
 

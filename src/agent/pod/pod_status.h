@@ -13,7 +13,7 @@ struct WaitingReason {
   std::string reason, message;
 };
 
-// What a running container's probes say.
+// The results of a running container's probes.
 struct ProbeView {
   bool started = true, ready = true;
 };

@@ -305,7 +305,7 @@ bool has_storage_limits(const model::Pod& pod) {
 std::optional<std::string> refusal_under(const NodePressure& pressure, const model::Pod& pod) {
   if ((!pressure.memory && !pressure.disk && !pressure.pids) || is_critical(pod))
     return std::nullopt;
-  // Who asked for memory, or said to bear it, is let in while nothing else is short.
+  // A pod that asked for memory, or tolerates the pressure, is let in while nothing else is short.
   if (pressure.memory && !pressure.disk && !pressure.pids &&
       (pod.status.qosClass != "BestEffort" || tolerates(pod, "node.kubernetes.io/memory-pressure")))
     return std::nullopt;

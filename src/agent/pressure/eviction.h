@@ -1,4 +1,4 @@
-// What the kubelet does when a node runs out of something: thresholds, conditions, victims and
+// The kubelet's rules for a node that runs out of something: thresholds, conditions, victims and
 // words. Pure.
 #pragma once
 
@@ -93,7 +93,7 @@ struct PodUse {
   std::int64_t disk_bytes() const;  // with the emptyDirs on disk and the pod's files
 };
 
-// Those that use more than they asked for first, then the less important, then the greedier. Pods
+// Pods in the order of eviction: those above their requests, the less important, the greedier. Pods
 // that the system cannot do without are left out.
 std::vector<const PodUse*> rank_for_eviction(const std::string& signal,
                                              const std::vector<PodUse>& pods);

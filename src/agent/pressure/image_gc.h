@@ -26,7 +26,7 @@ struct ImageGcPlan {
   std::vector<std::string> names;  // in the order they go
   std::int64_t bytes_freed = 0;    // what these come to
 };
-// Nothing to free below the high threshold; above it, unused images by their last use until the
+// An empty plan below the high threshold; above it, unused images by their last use until the
 // low one is reached.
 ImageGcPlan plan_image_gc(const ImageGcOptions& options, const SignalReading& disk,
                           const std::vector<StoredImage>& images,

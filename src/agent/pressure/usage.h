@@ -1,6 +1,6 @@
-// What pods and node use, from readings of the kernel's counters: CPU as a rate between two
+// CPU and memory in use by pods and node, from the kernel's counters: CPU as a rate between two
 // readings, the older at least kUsageWindow old, or the container's whole life when there is none.
-// Nothing is read unless somebody asks.
+// The counters are read only when somebody asks.
 #pragma once
 
 #include <map>

@@ -28,7 +28,7 @@ class ContainerProbes : public std::enable_shared_from_this<ContainerProbes> {
         on_kill;
   };
 
-  // What is known of the run already: probes of an adopted container go on where an earlier process
+  // Earlier results of the run: probes of an adopted container go on where an earlier process
   // left them.
   struct Known {
     Nanos age{0};  // since the container's start

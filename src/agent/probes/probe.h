@@ -35,7 +35,7 @@ struct ProbeSpec {
   std::optional<std::int64_t> grace_seconds;
 };
 
-// Nothing when there is none, or when its port has a name that the container does not know.
+// Empty when there is none, or when its port has a name that the container does not know.
 std::optional<ProbeSpec> parse_probe(const json::Value& probe, const model::Container& container);
 // lifecycle.postStart and lifecycle.preStop.
 std::optional<ProbeAction> parse_hook(const json::Value& hook, const model::Container& container);

@@ -59,7 +59,7 @@ Result<ProbeOutcome> run_exec(const ProbeAction& action, const ProbeTarget& targ
     };
     take(waiting[1], out_open);
     take(waiting[2], err_open);
-    // What was written before the end is still in the pipes.
+    // Output written before the end is still in the pipes.
     if (waiting[0].revents != 0 && waiting[1].revents == 0 && waiting[2].revents == 0) break;
   }
   Result<int> code = end_exec(started);

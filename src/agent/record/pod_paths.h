@@ -26,7 +26,7 @@ inline std::string pins_dir(const InstancePaths& paths, const std::string& uid,
   return paths.pod(uid) + "/subpaths/" + run.id.substr(0, 16);
 }
 
-// What the pod's containers see as /dev/shm.
+// The directory that the pod's containers see as /dev/shm.
 inline std::string shm_dir(const InstancePaths& paths, const std::string& uid) {
   return paths.pod(uid) + "/shm";
 }

@@ -3,8 +3,8 @@
 #include <csignal>
 #include <set>
 
-#include "base/crypto.h"
 #include "base/check.h"
+#include "base/crypto.h"
 
 namespace hekla::agent {
 
@@ -36,7 +36,6 @@ PodRecord new_record(const model::Pod& pod, WallTime now) {
   return record;
 }
 
-void mark_lost(PodRecord& record, const model::Pod& pod) {
 std::optional<std::string> record_fault(const PodRecord& record) {
   if (record.uid.empty() || record.ns.empty() || record.name.empty()) return "no name";
   if (!record.outcome.empty() && record.outcome != "Succeeded" && record.outcome != "Failed")
@@ -64,6 +63,7 @@ std::optional<std::string> record_fault(const PodRecord& record) {
   return std::nullopt;
 }
 
+void mark_lost(PodRecord& record, const model::Pod& pod) {
   auto mark = [&](const std::vector<model::ContainerStatus>& statuses, bool init) {
     for (const model::ContainerStatus& status : statuses) {
       if (status.containerID.empty()) continue;
@@ -95,8 +95,8 @@ std::optional<std::string> record_fault(const PodRecord& record) {
 }
 
 std::string container_id(const std::string& pod_uid, const std::string& container, int attempt) {
-  return sha256_hex(pod_uid + "/" + container + "/" + std::to_string(attempt));
   CHECK(!pod_uid.empty() && !container.empty() && attempt >= 0, "a run is that of a container");
+  return sha256_hex(pod_uid + "/" + container + "/" + std::to_string(attempt));
 }
 
 bool holds_gpus(const ContainerRecord& container) {

@@ -1,6 +1,6 @@
-// What the agent knows of one of its pods, as it is kept in state.json: enough for the next process
-// to go on where this one was killed. Every change that leads to an action is saved before the
-// action.
+// The agent's knowledge of one of its pods, as it is kept in state.json: enough for the next
+// process to go on where this one was killed. Every change that leads to an action is saved before
+// the action.
 #pragma once
 
 #include <csignal>

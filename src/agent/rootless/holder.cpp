@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char* kSleeper = "/usr/bin/sleep";
 constexpr unsigned kFirstInherited = 3;
-constexpr int kEndPatienceMs = 5000;
+constexpr int kEndTimeoutMs = 5000;
 
 std::string holder_file(const std::string& data_dir) { return data_dir + "/holder"; }
 
@@ -113,7 +113,7 @@ Result<void> make_own_run() {
 Result<void> arrange_mounts() {
   if (::mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0)
     return errno_error("make / a slave mount");
-  // Nothing in there is ours to write, and crun refuses to run where both versions are mounted.
+  // Control groups are not ours to write, and crun refuses to run where both versions are mounted.
   if (::access("/sys/fs/cgroup", F_OK) == 0 &&
       ::mount("hekla-cgroup", "/sys/fs/cgroup", "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC,
               "size=1m,mode=755") != 0)
@@ -224,7 +224,7 @@ void Holder::end() {
   if (!process) return;
   ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
   pollfd gone{process.get(), POLLIN, 0};
-  ::poll(&gone, 1, kEndPatienceMs);
+  ::poll(&gone, 1, kEndTimeoutMs);
   ::waitpid(pid_, nullptr, WNOHANG);  // where it is a child of ours
   ::unlink(holder_file(data_dir_).c_str());
 }

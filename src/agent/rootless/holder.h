@@ -24,7 +24,7 @@ class Holder {
   Holder(Private, std::string data_dir, pid_t pid, uid_t user)
       : data_dir_(std::move(data_dir)), pid_(pid), user_(user) {}
 
-  // Who this process was before.
+  // The user that this process was before.
   uid_t user() const { return user_; }
   // Ends it, unless something of the platform is left that the next start has to find.
   void end();

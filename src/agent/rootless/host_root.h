@@ -21,7 +21,7 @@ class MountTable {
 
   // Something else is mounted (or kept out) below the directory: it has to be taken apart.
   bool is_cut(std::string_view directory) const;
-  // What is mounted there is no part of the picture: /proc, a tmpfs, and the like.
+  // A mount that is no part of the picture: /proc, a tmpfs, and the like.
   bool is_foreign(std::string_view directory) const;
 
  private:

@@ -1,6 +1,6 @@
-// Who has left the host's network namespace without being the host's root cannot return. A rootless
-// agent therefore visits the pods' namespaces on a thread of its own, whose home is an empty one.
-// So it is with IPC namespaces.
+// A thread that leaves the host's network namespace without being the host's root cannot return. A
+// rootless agent therefore visits the pods' namespaces on a thread of its own, whose home is an
+// empty one. So it is with IPC namespaces.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What containers use where no control group counts it: the sum over their processes, from /proc.
+// Usage of containers where no control group counts it: the sum over their processes, from /proc.
 #pragma once
 
 #include <sys/types.h>

@@ -44,7 +44,7 @@ struct Security {
   std::uint64_t grantable = ~std::uint64_t{0};  // the capabilities there are to give, by number
 };
 
-// Those that this process may give to others: all of them on most machines.
+// Capabilities that this process may give to others: all of them on most machines.
 std::uint64_t grantable_capabilities();
 
 Security merge_security(const json::Value& pod_context, const json::Value& container_context);
@@ -55,7 +55,7 @@ std::map<std::string, std::string> sysctls_of(const json::Value& pod_context);
 std::optional<std::string> forbidden_sysctl(const json::Value& pod_context, bool host_network,
                                             bool host_ipc);
 
-// What the cgroup enforces; absent means no limit.
+// Limits that the cgroup enforces; absent means no limit.
 struct Limits {
   std::optional<std::int64_t> cpu_request_milli, cpu_limit_milli, memory_limit_bytes;
   std::int64_t pids = 32768;
@@ -68,7 +68,7 @@ int oom_score_adjust(const std::string& qos_class, const model::ResourceRequirem
 Limits limits_of(const model::ResourceRequirements& resources, const std::string& qos_class,
                  std::int64_t machine_memory_bytes);
 
-// What all containers of a pod may take together: requests are added up, limits only when every
+// Limits of all containers of a pod together: requests are added up, limits only when every
 // container has one, and what the pod's own spec.resources say counts for more.
 Limits pod_limits_of(const model::PodSpec& spec, const std::string& qos_class);
 

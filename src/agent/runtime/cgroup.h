@@ -20,7 +20,7 @@ struct CgroupUsage {
   std::int64_t cpu_ns = 0;        // since it was made
   std::int64_t memory_bytes = 0;  // without file pages that can be dropped at once
 };
-// Nothing when the cgroup is gone or is not accounted.
+// Empty when the cgroup is gone or is not accounted.
 std::optional<CgroupUsage> cgroup_usage(const std::string& cgroup,
                                         const std::string& mount_root = "/sys/fs/cgroup");
 

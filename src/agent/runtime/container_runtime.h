@@ -36,7 +36,7 @@ struct CreateRequest {
   int oom_score_adjust = 0;
 };
 
-// What crun says of a container.
+// The state of a container in crun's words.
 enum class RuntimeStatus { unknown, created, running, stopped };
 
 class ContainerRuntime {

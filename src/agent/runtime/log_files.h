@@ -26,7 +26,7 @@ inline constexpr std::int64_t kLogFileBytes = 16LL << 20;
 
 // After the monitor has made N.log, and after it has been replaced; also when neither has happened.
 Result<void> tend_log_files(const std::string& path);
-// Those there are, in the order of their contents, each once.
+// The existing files of a log, in the order of their contents, each once.
 std::vector<std::string> log_files(const std::string& path);
 // All of them; those that are missing are fine.
 void remove_log_files(const std::string& path);

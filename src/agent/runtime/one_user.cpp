@@ -31,7 +31,7 @@ void adapt_mounts(json::Value& config) {
       mount.as_object()["source"] = "/proc";
       json::at_path(mount, {"options"}) = json::Array{"rbind", "nosuid", "noexec", "nodev"};
     }
-    // What is mounted below the host's may not be uncovered; its control groups are covered
+    // Mounts below the host's may not be uncovered; its control groups are covered
     // already.
     if (json::string_at(mount, {"source"}) == "/sys" && json::array_at(mount, {"options"}))
       std::ranges::replace(json::at_path(mount, {"options"}).as_array(), json::Value("bind"),

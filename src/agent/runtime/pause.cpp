@@ -96,7 +96,7 @@ Result<FileDescriptor> pause_file() {
 
 // After fork() in a process with threads: only calls that are safe in a signal handler.
 
-// Nothing of the host is to be found through it: an empty root of its own, no network, none of our
+// The process leads to nothing of the host's: an empty root of its own, no network, none of our
 // open files.
 bool leave_the_host() {
   return ::unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0 &&

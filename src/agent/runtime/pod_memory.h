@@ -1,4 +1,4 @@
-// What the containers of a pod share beside the network: an IPC namespace (System V objects,
+// Memory that the containers of a pod share: an IPC namespace (System V objects,
 // message queues), pinned as a file, and the tmpfs behind /dev/shm.
 #pragma once
 

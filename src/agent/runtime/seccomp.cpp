@@ -17,7 +17,7 @@ constexpr std::uint32_t kVsock = 40;  // AF_VSOCK leads to whoever runs the virt
 // PER_LINUX, PER_LINUX32, both with UNAME26, and the question which one it is.
 constexpr std::uint32_t kPersonalities[] = {0x0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF};
 
-// What every container may call, by what it is about: those of the profiles that containerd and
+// System calls open to every container, by subject: those of the profiles that containerd and
 // Docker apply. io_uring is not among them: too many ways out of a container have been found
 // through it.
 constexpr std::string_view kAllowed[] = {

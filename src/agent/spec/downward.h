@@ -8,7 +8,7 @@
 
 namespace hekla::agent {
 
-// What a running pod knows that its spec does not say.
+// Facts of a running pod that its spec does not say.
 struct PodFacts {
   std::string pod_ip, host_ip, node_name;
   model::ResourceList node_allocatable;

@@ -115,7 +115,7 @@ class EnvironmentBuilder {
     return {};
   }
 
-  // Nothing when an optional reference leads nowhere: the variable is then not set at all.
+  // Empty when an optional reference leads nowhere: the variable is then not set at all.
   Result<std::optional<std::string>> value_from(const json::Value& from) {
     if (const json::Value* field = json::find(from, "fieldRef"))
       return TRY(field_value(pod_, facts_, std::string(json::string_at(*field, {"fieldPath"}))));

@@ -6,7 +6,7 @@
 namespace hekla::agent {
 namespace {
 
-// What is still under way. Touched on the client's executor alone.
+// The answers still to come. Touched on the client's executor alone.
 struct Pending {
   PodSources sources;
   std::optional<Error> error;

@@ -14,7 +14,7 @@
 namespace hekla::agent {
 namespace {
 
-constexpr int kPatienceMs = std::chrono::milliseconds(kPatience).count();
+constexpr int kTimeoutMs = std::chrono::milliseconds(kPatience).count();
 
 class SilentClient final : public kube::ProcessClient {
  public:
@@ -50,13 +50,13 @@ TEST(AttachSession, WhatComesBeforeItBeginsIsNotLost) {
   session->write_input("second\n");
 
   pollfd somebody{conmon.get(), POLLIN, 0};
-  ASSERT_EQ(::poll(&somebody, 1, kPatienceMs), 1) << "nobody connects";
+  ASSERT_EQ(::poll(&somebody, 1, kTimeoutMs), 1) << "nobody connects";
   FileDescriptor container(::accept(conmon.get(), nullptr, nullptr));
   ASSERT_TRUE(container);
   std::string heard;
   while (heard.size() < 13) {
     pollfd more{container.get(), POLLIN, 0};
-    ASSERT_EQ(::poll(&more, 1, kPatienceMs), 1) << "nothing comes after: " << heard;
+    ASSERT_EQ(::poll(&more, 1, kTimeoutMs), 1) << "nothing comes after: " << heard;
     char bytes[64];
     const ssize_t count = ::recv(container.get(), bytes, sizeof bytes, 0);
     ASSERT_GT(count, 0);

@@ -139,7 +139,7 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
               [claim = std::move(*claim),
                done = std::move(done)](Result<json::Value> found) mutable {
                 if (!found) return done(std::unexpected(found.error()));
-                // Whoever may write a claim may name any volume in it: the volume has the last
+                // A claim may name any volume: the volume has the last
                 // word.
                 if (json::string_at(*found, {"spec", "claimRef", "uid"}) !=
                     json::string_at(claim, {"metadata", "uid"}))
@@ -343,7 +343,7 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     if (std::exchange(told[std::move(uid)], reason) != reason)
       binder.record(target_of(claim), type, reason, message);
   }
-  // Those of our own class get their volume when their first pod comes.
+  // Claims of our own class get their volume when their first pod comes.
   static bool is_to_be_bound(const json::Value& claim) {
     if (json::string_at(claim, {"metadata", "annotations", kBindCompleted}) == "yes") return false;
     if (!json::string_at(claim, {"spec", "volumeName"}).empty()) return true;
@@ -362,7 +362,7 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
         patch_of(kube::resources::persistent_volumes, {"", name_of(volume)}, std::move(patch)),
         std::move(writes), again_unless_done("bind a volume"));
   }
-  // What failed is tried by the next sweep: nothing may change in the API to bring one about.
+  // A failure is tried again by the next sweep: no change in the API may bring one about.
   std::move_only_function<void(Result<void>)> again_unless_done(const char* what) {
     return [weak = weak_from_this(), what](const Result<void>& done) {
       auto self = weak.lock();

@@ -1,5 +1,5 @@
-// What a pod's volumes contain, computed from its spec and the objects it refers to. Pure; laying
-// it out on disk is volume_store.h.
+// The contents of a pod's volumes, computed from its spec and the objects it refers to. Pure;
+// laying it out on disk is volume_store.h.
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ TEST_F(VolumeStoreTest, MountsFollowTheSpec) {
     EXPECT_EQ(mounts[0], (OciMount{"/c", "none", dir_ + "/c", {"rbind", "rprivate", "ro"}}));
     EXPECT_EQ(mounts[1], (OciMount{"/e", "none", dir_ + "/pins/1", {"rbind", "rprivate", "rw"}}));
     EXPECT_EQ(mounts[2], (OciMount{"/h2", "none", "/h", {"rbind", "rprivate", "ro"}}));
-    // What a pod does to the path later changes nothing.
+    // A change of the path by the pod later has no effect.
     fs::rename(dir_ + "/e/x/y", dir_ + "/e/old");
     fs::create_symlink("/etc", dir_ + "/e/x/y");
     ASSERT_TRUE(write_file_atomically(dir_ + "/pins/1/file", "1", 0600));

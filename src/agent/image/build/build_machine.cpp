@@ -73,7 +73,7 @@ Result<std::unique_ptr<BuildMachine>> BuildMachine::open(const std::string& stor
   if (!machine->lock_) return errno_error("open " + place + "/lock");
   if (::flock(machine->lock_.get(), LOCK_EX | LOCK_NB) != 0)
     return fail(Code::conflict, "another image is being built from this data directory");
-  // What an earlier build left when it was killed goes first.
+  // Remains of an earlier build that was killed go first.
   if (is_pinned_namespace(machine->paths_.mount_pin())) {
     machine->namespace_ = TRY(InstanceNamespace::open(machine->paths_));
     TRY(machine->namespace_->enter());

@@ -13,7 +13,7 @@ constexpr const char* kInstructions[] = {
     "ADD",   "ARG",        "CMD", "COPY",  "ENTRYPOINT", "ENV",  "EXPOSE", "FROM",   "HEALTHCHECK",
     "LABEL", "MAINTAINER", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"};
 constexpr const char* kListed[] = {"ADD", "CMD", "COPY", "ENTRYPOINT", "RUN", "SHELL", "VOLUME"};
-// What an instruction may be told, and what it could be told elsewhere: that is refused by name,
+// Flags of an instruction, and those it has elsewhere: these are refused by name,
 // for an image that silently lacks what was asked for is worse than none.
 struct KnownFlags {
   const char* instruction;

@@ -187,7 +187,7 @@ Result<void> Builder::open_stage(const std::string& image) {
     return !other.name.empty() && other.name == image;
   });
   if (earlier != stages_.end() - 1) {
-    // What it holds becomes a layer to build upon, under a name that goes with the build.
+    // Its contents become a layer to build upon, under a name that goes with the build.
     const std::string name = "localhost/hekla-build/stage-" +
                              std::to_string(earlier - stages_.begin()) + ":" +
                              std::to_string(::getpid());
@@ -473,7 +473,7 @@ Result<OciMount> Builder::bind_mount(const RunMount& mount) {
   return OciMount{mount.target, "none", place, {"rbind", "rprivate", "ro"}};
 }
 
-// Nothing for a secret that was not given and is not required.
+// Empty for a secret that was not given and is not required.
 Result<std::optional<OciMount>> Builder::mount_of(const std::string& text) {
   RunMount mount = TRY(parse_run_mount(TRY(word(text))));
   mount.target = absolute_in(stage().working_dir(), mount.target);

@@ -21,7 +21,7 @@ struct HttpRequest {
   bool plain_allowed = false;        // http:// here and in redirects
   bool no_proxy = false;
   std::string ca_file;  // authorities beside the system's; empty for those alone
-  // What is sent: a text, or a whole file.
+  // The body: a text, or a whole file.
   std::string body;
   int body_fd = -1;
   std::int64_t body_size = 0;

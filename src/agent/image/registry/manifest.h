@@ -13,7 +13,7 @@
 
 namespace hekla::agent {
 
-// What a registry is asked for, best first.
+// Media types that a registry is asked for, best first.
 inline constexpr const char* kManifestTypes[] = {
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -51,7 +51,7 @@ json::Value layer_descriptor(const BlobDescriptor& layer, bool compressed = true
 // Digest and size of a file. Blocks.
 Result<BlobDescriptor> describe_file(const std::string& path);
 
-// What an image says about its containers.
+// An image's own words about its containers.
 struct ImageConfig {
   std::string user, working_dir;
   std::vector<std::string> env, entrypoint, cmd;

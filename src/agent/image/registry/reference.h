@@ -17,7 +17,7 @@ struct ImageReference {
   std::string repository_name() const { return registry + "/" + repository; }
   // The full name: docker.io/library/busybox:latest.
   std::string canonical() const;
-  // What a registry is asked for; the digest wins.
+  // The name that a registry is asked for; the digest wins.
   const std::string& wanted() const { return digest.empty() ? tag : digest; }
 };
 

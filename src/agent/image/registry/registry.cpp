@@ -170,7 +170,7 @@ void RegistrySession::pause_for(std::chrono::milliseconds time) const {
     ::poll(nullptr, 0, static_cast<int>(std::min(time, kPauseSlice).count()));
 }
 
-Result<HttpReply> RegistrySession::patiently(const HttpRequest& request) const {
+Result<HttpReply> RegistrySession::call_with_retries(const HttpRequest& request) const {
   std::chrono::milliseconds delay = retry_delay_;
   for (int attempt = 0;; ++attempt) {
     HttpReply reply = TRY(http_transfer(request));
@@ -186,7 +186,7 @@ Result<HttpReply> RegistrySession::call(const Endpoint& endpoint, const HttpRequ
     HttpRequest one = request;
     if (auto known = authorization_.find(endpoint.base); known != authorization_.end())
       one.headers.push_back("Authorization: " + known->second);
-    HttpReply reply = TRY(patiently(one));
+    HttpReply reply = TRY(call_with_retries(one));
     if (reply.status != kUnauthorized || again || reply.header("www-authenticate").empty())
       return reply;
     authorization_[endpoint.base] = TRY(authorize(endpoint, reply));
@@ -235,7 +235,7 @@ Result<std::string> RegistrySession::fetch_token(const Endpoint& endpoint,
     body += piece;
     return body.size() < kLargestManifest;
   };
-  HttpReply reply = TRY(patiently(request));
+  HttpReply reply = TRY(call_with_retries(request));
   if (reply.status != kOk)
     return fail(Code::unauthorized, "failed to authorize: failed to fetch " +
                                         std::string(known ? "oauth" : "anonymous") +
@@ -336,7 +336,8 @@ struct RegistrySession::Download {
   }
 };
 
-// What is missing of a blob, as far as it comes: the status of a transfer that was not broken off.
+// Fetches the missing part of a blob, as far as it comes: the status of a transfer that was not
+// broken off.
 Result<long> RegistrySession::fetch_piece(const Endpoint& endpoint, const BlobDescriptor& blob,
                                           Download& download) {
   HttpRequest request = request_to(endpoint, "GET", url_of(endpoint, "/blobs/" + blob.digest));
@@ -356,7 +357,7 @@ Result<long> RegistrySession::fetch_piece(const Endpoint& endpoint, const BlobDe
   if (reply.status == kBadRange && from > 0) return kBadRange;
   if (reply.status != kOk && reply.status != kPartial) {
     Error error = refused(request, reply).error();
-    // Not worth the patience that a torn transfer is given.
+    // Tried less often than a torn transfer.
     if (error.code == Code::unavailable) error.code = Code::internal;
     return std::unexpected(std::move(error));
   }
@@ -394,7 +395,7 @@ Result<void> RegistrySession::blob_from(const Endpoint& endpoint, const BlobDesc
   std::string found = "sha256:" + download.digest->finish_hex();
   if (download.size != blob.size || found != blob.digest) {
     ::unlink(download.path.c_str());
-    // What an earlier process left may have been damaged: once more from the beginning.
+    // The part that an earlier process left may have been damaged: once more from the beginning.
     if (resumed) return blob_from(endpoint, blob, path);
     return fail(Code::invalid,
                 "failed commit on ref \"" + blob.digest + "\": " +
@@ -442,8 +443,9 @@ Result<void> RegistrySession::upload(const Endpoint& endpoint, const std::string
   request.body_fd = file.get();
   request.body_size = blob.size;
   // The login is for the registry's own host.
-  HttpReply reply = host_of_url(url) == host_of_url(endpoint.base) ? TRY(call(endpoint, request))
-                                                                   : TRY(patiently(request));
+  HttpReply reply = host_of_url(url) == host_of_url(endpoint.base)
+                        ? TRY(call(endpoint, request))
+                        : TRY(call_with_retries(request));
   if (reply.status == 201 || reply.status == 204) return {};
   return refused(request, reply);
 }

@@ -69,9 +69,9 @@ class RegistrySession {
 
   HttpRequest request_to(const Endpoint& endpoint, std::string method, std::string url) const;
   std::string url_of(const Endpoint& endpoint, const std::string& path) const;
-  // With authorization where it is asked for, and with patience.
+  // With authorization where it is asked for, and again while the registry is busy.
   Result<HttpReply> call(const Endpoint& endpoint, const HttpRequest& request);
-  Result<HttpReply> patiently(const HttpRequest& request) const;
+  Result<HttpReply> call_with_retries(const HttpRequest& request) const;
   void pause_for(std::chrono::milliseconds time) const;
   Result<std::string> authorize(const Endpoint& endpoint, const HttpReply& refused);
   Result<std::string> fetch_token(const Endpoint& endpoint, AuthChallenge challenge);

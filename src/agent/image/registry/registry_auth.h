@@ -1,4 +1,4 @@
-// Who we are to a registry. Pure.
+// Logins at registries, and how they prove who one is. Pure.
 #pragma once
 
 #include <map>

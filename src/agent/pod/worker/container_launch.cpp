@@ -100,7 +100,8 @@ void ContainerLaunch::launched(std::size_t index, const Result<Launch>& outcome)
   ContainerRun& run = *container.current;
   state_.holds.erase(container.name);
   if (!outcome) {
-    // Nothing has run: a look takes away what there is, and it is tried again, as by the kubelet.
+    // The container has not run: a look takes away its remains, and it is tried again, as by the
+    // kubelet.
     state_.event("Warning", "Failed", "Error: " + outcome.error().message);
     state_.inspected = false;
     return state_.hold(container.name, {"CreateContainerConfigError", outcome.error().message},

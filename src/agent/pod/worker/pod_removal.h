@@ -19,7 +19,7 @@ class PodRemoval {
   void remove();
   // Takes everything away. Again after a failure; the observer hears of the end.
   void erase();
-  // Nothing is left: the worker does nothing any more.
+  // The pod is erased: the worker does nothing any more.
   bool is_over() const { return over_; }
 
  private:

@@ -1,5 +1,5 @@
-// What surrounds a pod's containers: address, network, volumes, the files that all of them see; and
-// the network policies that hold for it. Lives inside the pod's worker.
+// The surroundings of a pod's containers: address, network, volumes, the files that all of them
+// see; and the network policies that hold for it. Lives inside the pod's worker.
 #pragma once
 
 #include <optional>

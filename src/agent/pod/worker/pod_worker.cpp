@@ -241,7 +241,7 @@ bool PodWorker::remove_exited() {
   auto done = state_.work<void>([this, index](const Result<void>& removed) {
     ContainerRecord& container = state_.record.containers[index];
     if (!container.current) return;
-    // What cannot be removed now is removed with the pod.
+    // A run that cannot be removed now is removed with the pod.
     container.current->removed = removed.has_value();
     if (removed) return;
     left_behind_.insert(container.current->id);

@@ -23,7 +23,7 @@ class StatusReport {
   const model::PodStatus& status() const { return status_; }
   // Something has been sent since this process knows the pod.
   bool has_spoken() const { return sent_.has_value(); }
-  // Nothing waits to be sent or answered.
+  // The API has answered to the latest status.
   bool is_settled() const { return !in_flight_ && !dirty_; }
 
  private:

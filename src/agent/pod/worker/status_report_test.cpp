@@ -1,4 +1,4 @@
-// What the API is told of a pod, and when.
+// The status of a pod: which writes the API gets, and when.
 #include <algorithm>
 
 #include "agent/pod/worker/pod_worker_fixture_test.h"
