@@ -28,9 +28,9 @@
 
 #include "base/clock.h"
 #include "kube/rest_client.h"
-#include "net/channel.h"
-#include "net/http_parser.h"
-#include "net/tls.h"
+#include "net/wire/channel.h"
+#include "net/wire/http_parser.h"
+#include "net/wire/tls.h"
 #include "net/url.h"
 
 namespace hekla {

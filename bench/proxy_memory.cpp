@@ -26,9 +26,9 @@
 
 #include "base/clock.h"
 #include "net/forward.h"
-#include "net/http_parser.h"
 #include "net/local_clients.h"
 #include "net/server.h"
+#include "net/wire/http_parser.h"
 
 namespace hekla {
 namespace {
@@ -245,26 +245,24 @@ class Proxy {
  public:
   explicit Proxy(std::uint16_t upstream)
       : upstream_(upstream),
-        server_(net::Server::start(
-                    plain_server(),
-                    [this](const net::Request& request, WriterPtr writer) {
-                      net::Forwarding how;
-                      how.upstream.method = {};
-                      how.upstream.url =
-                          "http://127.0.0.1:" + std::to_string(upstream_) + request.target;
-                      how.upstream.headers = net::end_to_end_headers(request.headers);
-                      how.upstream.timeout = {};
-                      net::forward(request, std::move(writer), clients_->here(), std::move(how));
-                    })
-                    .value()),
-        clients_(net::LocalClients::make(*server_, {}).value()) {}
+        clients_(net::LocalClients::make({}).value()),
+        server_(net::Server::start(plain_server(), [this](const net::Request& request,
+                                                          WriterPtr writer) {
+                  net::Forwarding how;
+                  how.upstream.method = {};
+                  how.upstream.url =
+                      "http://127.0.0.1:" + std::to_string(upstream_) + request.target;
+                  how.upstream.headers = net::end_to_end_headers(request.headers);
+                  how.upstream.timeout = {};
+                  net::forward(request, std::move(writer), clients_->here(), std::move(how));
+                }).value()) {}
   ~Proxy() { server_->stop(0ms); }
   std::uint16_t port() const { return server_->port(); }
 
  private:
   const std::uint16_t upstream_;
-  std::unique_ptr<net::Server> server_;
-  std::unique_ptr<net::LocalClients> clients_;
+  const std::unique_ptr<net::LocalClients> clients_;
+  const std::unique_ptr<net::Server> server_;
 };
 
 bool measure(Proxy& proxy, const std::string& way, double gigabytes) {

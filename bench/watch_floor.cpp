@@ -19,8 +19,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "net/channel.h"
-#include "net/tls.h"
+#include "net/wire/channel.h"
+#include "net/wire/tls.h"
 
 namespace hekla {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "net/http_parser.h"
+#include "net/wire/http_parser.h"
 
 namespace {
 

@@ -9,11 +9,12 @@
 #include <mutex>
 #include <set>
 
+#include "base/check.h"
 #include "base/disk.h"
 #include "base/log.h"
-#include "net/client_connection.h"
-#include "net/io_thread.h"
+#include "net/calling/client_connection.h"
 #include "net/listener.h"
+#include "net/wire/io_thread.h"
 
 namespace hekla::net {
 namespace {
@@ -46,8 +47,9 @@ class HttpClient final : public Client, public ConnectionPool {
       : options_(std::move(options)),
         tls_(std::move(tls)),
         owns_thread_(thread == nullptr),
-        thread_(owns_thread_ ? std::make_shared<IoThread>("net-client") : std::move(thread)),
-        leave_(thread_->on_finish([this] { end_all(); })) {}
+        thread_(owns_thread_ ? std::make_shared<IoThread>("net-client") : std::move(thread)) {
+    leave_ = thread_->on_finish([this] { end_all(); });
+  }
 
   ~HttpClient() override {
     thread_->forget(leave_);
@@ -174,7 +176,10 @@ class HttpClient final : public Client, public ConnectionPool {
   // With the lock held: the connection's slot is free for whoever waits.
   void release(ClientConnection& connection) {
     Pool& pool = pools_[connection.origin()];
-    if (std::exchange(connection.counted, false)) --pool.active;
+    if (std::exchange(connection.counted, false)) {
+      CHECK(pool.active > 0, "a connection that counts was counted");
+      --pool.active;
+    }
     while (!pool.waiting.empty() && pool.active < options_.max_connections_per_origin) {
       std::shared_ptr<Call> next = std::move(pool.waiting.front());
       pool.waiting.pop_front();
@@ -182,7 +187,7 @@ class HttpClient final : public Client, public ConnectionPool {
     }
   }
 
-  // What connections ask of their pool.
+  // The pool, as connections see it.
   SSL_CTX& tls() override {
     // The system's certificates are read when somebody needs them.
     std::call_once(system_trust_, [this] {
@@ -282,7 +287,7 @@ class HttpClient final : public Client, public ConnectionPool {
   std::once_flag system_trust_;
   const bool owns_thread_;
   const std::shared_ptr<IoThread> thread_;
-  const int leave_;
+  int leave_ = 0;
 
   std::mutex mutex_;
   std::map<Origin, Pool> pools_;

@@ -1,4 +1,4 @@
-// What a client sends and how it hears of the answer.
+// A client's request, and the callbacks by which its answer is heard.
 #pragma once
 
 #include <chrono>

@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "base/check.h"
-#include "net/http_format.h"
 #include "net/text.h"
+#include "net/wire/http_format.h"
 
 namespace hekla::net {
 namespace {
@@ -119,7 +119,7 @@ class Passage final : public std::enable_shared_from_this<Passage> {
     handle->write(std::string(data));
     if (handle->pending_bytes() < kMaxPending) return;
     writer_->pause_input(true);
-    // It may have drained meanwhile, and will not say so again.
+    // A queue that has drained meanwhile will not say so again.
     if (handle->pending_bytes() == 0) writer_->pause_input(false);
   }
   void end_body(const Result<void>& outcome) {

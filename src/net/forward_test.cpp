@@ -38,7 +38,6 @@ class Forwarded : public testing::Test {
               how.on_over = [this] { ++over; };
               forward(request, std::move(writer), clients->here(), std::move(how));
             }).value();
-    clients = LocalClients::make(*proxy, {}).value();
     peer.emplace(proxy->port());
   }
   ~Forwarded() override { proxy->stop(0ms); }
@@ -58,8 +57,8 @@ class Forwarded : public testing::Test {
   std::chrono::milliseconds head_timeout{0};
   std::atomic<std::size_t> passed = 0;
   std::atomic<int> over = 0;
+  std::unique_ptr<LocalClients> clients = LocalClients::make({}).value();
   std::unique_ptr<Server> proxy;
-  std::unique_ptr<LocalClients> clients;
   std::optional<RawPeer> peer;
 };
 

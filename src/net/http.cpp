@@ -21,6 +21,7 @@ bool is_unreserved(char c) {
 }
 
 std::string decode(std::string_view text, bool plus_is_space) {
+  if (!text.contains('%') && !(plus_is_space && text.contains('+'))) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -22,6 +22,7 @@ class Headers {
   void add(std::string name, std::string value) {
     all_.emplace_back(std::move(name), std::move(value));
   }
+  void reserve(std::size_t count) { all_.reserve(count); }
   void set(std::string_view name, std::string value);
   void remove(std::string_view name);
   // The first value, or empty.

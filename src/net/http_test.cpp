@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "net/gzip.h"
-#include "net/http_format.h"
 #include "net/url.h"
+#include "net/wire/http_format.h"
 
 namespace hekla::net {
 namespace {

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "net/channel.h"
+#include "net/wire/channel.h"
 
 namespace hekla::net {
 namespace {

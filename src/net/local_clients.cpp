@@ -1,41 +1,46 @@
 #include "net/local_clients.h"
 
-#include <vector>
+#include <map>
+#include <mutex>
 
 #include "base/check.h"
-#include "net/io_thread.h"
+#include "net/wire/io_thread.h"
+#include "net/wire/tls.h"
 
 namespace hekla::net {
 namespace {
 
 class ClientsOfThreads final : public LocalClients {
  public:
-  void add(const IoThread* thread, std::unique_ptr<Client> client) {
-    clients_.push_back({thread, std::move(client)});
+  explicit ClientsOfThreads(ClientOptions options) : options_(std::move(options)) {}
+  ~ClientsOfThreads() override {
+    CHECK(IoThread::current() == nullptr, "whoever waits for net threads is on none");
   }
+
   Client& here() override {
-    const IoThread* thread = IoThread::current();
-    for (const OfThread& each : clients_)
-      if (each.thread == thread) return *each.client;
-    CHECK(false, "a local client is asked for on a thread of its server");
+    IoThread* const thread = IoThread::current();
+    CHECK(thread != nullptr, "a local client is asked for on a net thread");
+    std::lock_guard lock(mutex_);
+    std::unique_ptr<Client>& client = clients_[thread];
+    if (!client) {
+      Result<std::unique_ptr<Client>> made = Client::make_on(thread->shared_from_this(), options_);
+      CHECK(made.has_value(), "the options have been tried");
+      client = std::move(*made);
+    }
+    return *client;
   }
 
  private:
-  struct OfThread {
-    const IoThread* thread;
-    std::unique_ptr<Client> client;
-  };
-  std::vector<OfThread> clients_;
+  const ClientOptions options_;
+  std::mutex mutex_;
+  std::map<IoThread*, std::unique_ptr<Client>> clients_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LocalClients>> LocalClients::make(Server& server,
-                                                         const ClientOptions& options) {
-  auto clients = std::make_unique<ClientsOfThreads>();
-  for (const std::shared_ptr<IoThread>& thread : server.threads())
-    clients->add(thread.get(), TRY(Client::make_on(thread, options)));
-  return clients;
+Result<std::unique_ptr<LocalClients>> LocalClients::make(ClientOptions options) {
+  TRY(make_client_context({options.ca_pem, options.certificate, options.insecure_skip_verify}));
+  return std::make_unique<ClientsOfThreads>(std::move(options));
 }
 
 }  // namespace hekla::net

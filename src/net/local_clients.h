@@ -7,19 +7,18 @@
 
 #include "base/result.h"
 #include "net/client.h"
-#include "net/server.h"
 
 namespace hekla::net {
 
 class LocalClients {
  public:
-  // May be made before the server's first request and destroyed before or after the server, but on
-  // none of its threads. Server::stop() ends their calls when those of its own connections have
-  // ended; from then on they refuse.
-  static Result<std::unique_ptr<LocalClients>> make(Server& server, const ClientOptions& options);
+  // May be made before the server and destroyed before or after it, but on none of its threads.
+  // Server::stop() ends their calls when its own connections have ended; from then on they refuse.
+  static Result<std::unique_ptr<LocalClients>> make(ClientOptions options);
   virtual ~LocalClients() = default;
-  // The client that lives on the calling thread, for handlers and callbacks of that server;
-  // anywhere else it is a programmer's error. Callbacks of its calls run on this thread.
+  // The client that lives on the calling thread, made when it is first asked for. For handlers and
+  // callbacks of a server; anywhere else it is a programmer's error. Callbacks of its calls run on
+  // this thread.
   virtual Client& here() = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "net/raw_peer_test.h"
+#include "net/server.h"
 
 namespace hekla::net {
 namespace {
@@ -24,7 +25,7 @@ TEST(LocalClients, AnswerOnTheThreadThatAsks) {
   auto other = serve([](const Request&, const WriterPtr& writer) {
     writer->respond({.status = 200, .headers = {}, .body = "far"});
   });
-  std::unique_ptr<LocalClients> clients;
+  const std::unique_ptr<LocalClients> clients = LocalClients::make({}).value();
   auto server = serve([&](const Request&, const WriterPtr& writer) {
     const auto thread = std::this_thread::get_id();
     clients->here().send(
@@ -35,7 +36,6 @@ TEST(LocalClients, AnswerOnTheThreadThatAsks) {
               {.status = 200, .headers = {}, .body = got->body + (here ? " here" : " elsewhere")});
         });
   });
-  clients = LocalClients::make(*server, {}).value();
   for (int i = 0; i < 4; ++i) {
     RawPeer peer(server->port());
     peer.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -49,7 +49,7 @@ TEST(LocalClients, EndWithTheirServerAndInEitherOrder) {
     writer->on_closed([writer] {});  // kept, never answered
   });
   for (bool server_first : {false, true}) {
-    std::unique_ptr<LocalClients> clients;
+    std::unique_ptr<LocalClients> clients = LocalClients::make({}).value();
     std::promise<void> asked, ended;
     auto server = serve([&](const Request&, const WriterPtr& writer) {
       clients->here().send({.url = "http://127.0.0.1:" + std::to_string(silent->port())},
@@ -59,7 +59,6 @@ TEST(LocalClients, EndWithTheirServerAndInEitherOrder) {
                            });
       asked.set_value();
     });
-    clients = LocalClients::make(*server, {}).value();
     RawPeer peer(server->port());
     peer.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     asked.get_future().get();

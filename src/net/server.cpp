@@ -12,11 +12,12 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "base/check.h"
 #include "base/log.h"
-#include "net/connection.h"
-#include "net/io_thread.h"
 #include "net/listener.h"
 #include "net/own_thread.h"
+#include "net/serving/connection.h"
+#include "net/wire/io_thread.h"
 
 namespace hekla::net {
 namespace {
@@ -65,7 +66,6 @@ class NetThread {
     asio::post(thread_->io(), [tasks = tasks_] { own_thread = tasks; });
   }
   ReadyConnections& ready() { return ready_; }
-  const std::shared_ptr<IoThread>& thread() const { return thread_; }
   // When its last connection has ended.
   void finish() {
     tasks_->end();
@@ -82,10 +82,9 @@ class HttpServer final : public Server {
  public:
   HttpServer(ServerOptions options, Handler handler, SslContext tls, Socket listener)
       : port_(local_port(listener)),
-        net_threads_(start_threads(options)),
-        io_(net_threads_.front()->ready().io()),
+        threads_(start_threads(options)),
+        io_(threads_.front()->ready().io()),
         timer_(io_) {
-    for (const auto& each : net_threads_) threads_.push_back(each->thread());
     listeners_.emplace_back(io_, listener.release());
     host_.options = std::move(options);
     host_.handler = std::move(handler);
@@ -118,7 +117,6 @@ class HttpServer final : public Server {
   }
 
   std::uint16_t port() const override { return port_; }
-  const std::vector<std::shared_ptr<IoThread>>& threads() const override { return threads_; }
 
   void stop(std::chrono::milliseconds grace) override {
     std::lock_guard once(stop_mutex_);
@@ -137,7 +135,7 @@ class HttpServer final : public Server {
     lock.unlock();
     if (!orderly)
       for (const auto& connection : open_connections(true)) connection->close_now();
-    for (const auto& each : net_threads_) each->finish();
+    for (const auto& each : threads_) each->finish();
   }
 
  private:
@@ -185,8 +183,8 @@ class HttpServer final : public Server {
     }
     std::lock_guard lock(mutex_);
     if (stopping_ || (connections_.size() >= host_.options.max_connections && !make_room())) return;
-    next_thread_ = (next_thread_ + 1) % net_threads_.size();
-    auto connection = std::make_shared<Connection>(host_, net_threads_[next_thread_]->ready(),
+    next_thread_ = (next_thread_ + 1) % threads_.size();
+    auto connection = std::make_shared<Connection>(host_, threads_[next_thread_]->ready(),
                                                    accepted.socket.release(), std::move(ssl),
                                                    std::move(accepted.remote_address));
     connections_.insert(connection);
@@ -210,7 +208,7 @@ class HttpServer final : public Server {
 
   void forget(const std::shared_ptr<Connection>& connection) {
     std::lock_guard lock(mutex_);
-    connections_.erase(connection);
+    CHECK(connections_.erase(connection) == 1, "a connection closes once");
     if (stopping_ && connections_.empty()) changed_.notify_all();
   }
 
@@ -248,8 +246,7 @@ class HttpServer final : public Server {
   }
 
   const std::uint16_t port_;
-  const std::vector<std::unique_ptr<NetThread>> net_threads_;
-  std::vector<std::shared_ptr<IoThread>> threads_;
+  const std::vector<std::unique_ptr<NetThread>> threads_;
   ConnectionHost host_;
   asio::io_context& io_;           // of the listeners and the sweep
   std::list<Listener> listeners_;  // stay where they are: their handlers point at them

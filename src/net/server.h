@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/crypto.h"
 #include "base/result.h"
@@ -15,8 +14,6 @@
 #include "net/server_options.h"
 
 namespace hekla::net {
-
-class IoThread;
 
 class Server {
  public:
@@ -28,9 +25,6 @@ class Server {
                                                Socket listener);
   virtual ~Server() = default;
   virtual std::uint16_t port() const = 0;
-  // Its net threads, for LocalClients. They outlive the server while somebody holds them, without
-  // running anything any more.
-  virtual const std::vector<std::shared_ptr<IoThread>>& threads() const = 0;
   // Serves on one more socket as well, bound and listening; takes it over. It may live in another
   // network namespace: that is how pods reach a server of the host.
   virtual void serve_on(Socket socket) = 0;

@@ -1,4 +1,4 @@
-// What a server is told: where it listens, its limits, and the rules of each route.
+// A server's options: where it listens, its limits, and the rules of each route.
 #pragma once
 
 #include <chrono>

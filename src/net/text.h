@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace hekla::net {
@@ -14,17 +15,21 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// tchar: what methods and header names consist of.
-constexpr bool is_token_char(char c) {
-  return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
+// tchar: methods and header names consist of these. A table: every name of every header is checked.
+inline constexpr std::array<bool, 256> kTokenChars = [] {
+  std::array<bool, 256> is{};
+  for (unsigned char c = '0'; c <= '9'; ++c) is[c] = true;
+  for (unsigned char c = 'a'; c <= 'z'; ++c) is[c] = is[c - 32u] = true;
+  for (unsigned char c : std::string_view("!#$%&'*+-.^_`|~")) is[c] = true;
+  return is;
+}();
+constexpr bool is_token_char(char c) { return kTokenChars[static_cast<unsigned char>(c)]; }
 
 constexpr bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_token_char);
 }
 
-// What a header value may contain: everything visible, space, tab and bytes above 127.
+// Characters of a header value: everything visible, space, tab and bytes above 127.
 constexpr bool is_field_char(char c) {
   unsigned char u = static_cast<unsigned char>(c);
   return u == '\t' || (u >= 0x20 && u != 0x7f);

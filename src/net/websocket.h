@@ -52,7 +52,7 @@ class WebSocketReader {
     WebSocketOpcode opcode{};
     std::size_t size = 0, length = 0;  // of the head, of the payload
   };
-  // Nothing yet when size is 0.
+  // A size of 0: nothing yet.
   Result<Head> parse_head(std::string_view data) const;
   Result<void> check_head(std::uint8_t first, std::uint8_t second) const;
   void on_frame(const Head& head, std::string payload, std::vector<WebSocketMessage>& out);

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "net/http.h"
-#include "net/http_parser.h"
+#include "net/wire/http_parser.h"
 
 namespace hekla::net {
 
-// What of a request decides the form of its answer.
+// The facts of a request that decide the form of its answer.
 struct AnswerForm {
   bool head_request = false;  // no body, whatever the handler says
   bool http10 = false;        // no chunks: a stream lasts until the connection closes

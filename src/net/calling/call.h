@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "net/client_request.h"
 #include "net/gzip.h"
-#include "net/output_queue.h"
 #include "net/url.h"
+#include "net/wire/output_queue.h"
 
 namespace hekla::net {
 
@@ -39,7 +39,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
   // Starts the clock of the request's time-outs.
   void arm_timeout();
-  // What a call asks of whatever works for it, from any thread. `give_up` breaks off; it is called
+  // Orders of a call to whatever works for it, from any thread. `give_up` breaks off; it is called
   // at most once, when the call ends early, and only posts. `wake`: there is something to take().
   struct Controls {
     std::function<void()> give_up;

@@ -2,18 +2,16 @@
 #include <array>
 #include <boost/asio/post.hpp>
 #include <exception>
-#include <limits>
 
 #include "base/check.h"
 #include "base/log.h"
-#include "net/connection.h"
+#include "net/serving/connection.h"
 
 namespace hekla::net {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr MonoTime::rep kNever = std::numeric_limits<MonoTime::rep>::max();
 constexpr std::size_t kReadStep = 64 * 1024;
 constexpr std::size_t kMaxReadAhead = 256 * 1024;   // input kept while a request is being answered
 constexpr std::size_t kMaxUnaskedBody = 64 * 1024;  // likewise, of a body that nobody has asked for
@@ -36,7 +34,7 @@ void Connection::arm_read() {
     self->read_armed_ = false;
     self->on_readable();
   };
-  // What TLS has already taken from the socket would not make it readable again.
+  // Bytes that TLS has already taken from the socket would not make it readable again.
   if (more_to_read_)
     asio::post(ready_.io(), std::move(ready));
   else
@@ -125,6 +123,7 @@ void Connection::deliver(std::string_view& data) {
 }
 
 void Connection::end_body() {
+  CHECK(exchange_ && reading_body_, "a body that is being read ends once");
   const Headers trailers = parser_.end_body();
   reading_body_ = false;
   exchange_->set_body_far_from_end(false);
@@ -132,7 +131,7 @@ void Connection::end_body() {
   exchange_->end_input({}, trailers);
 }
 
-// What comes after a broken body means nothing any more.
+// Bytes after a broken body mean nothing any more.
 void Connection::fail_body(const HttpError& error) {
   reading_body_ = false;
   close_after_ = true;
@@ -145,6 +144,7 @@ void Connection::fail_body(const HttpError& error) {
 
 // The rest of a body whose answer has left; true when it has come to its end.
 bool Connection::drop_body() {
+  CHECK(!exchange_, "the answer has left");
   std::string_view data = input_;
   std::string scratch;
   if (!parser_.gather_body(data, scratch)) {
@@ -275,6 +275,7 @@ void Connection::await_rest() {
 }
 
 void Connection::dispatch() {
+  CHECK(!exchange_, "one request is answered at a time");
   bool keep_alive = parser_.keep_alive();
   int minor_version = parser_.minor_version();
   reading_body_ = parser_.streams_body();
@@ -318,7 +319,7 @@ void Connection::reject(const HttpError& error) {
   pump();
 }
 
-// What is read and not answered counts until its request has been handed over.
+// Bytes that were read count until their request has been handed over.
 void Connection::account_input() {
   const std::size_t held = stage_ == Stage::closed ? 0 : parser_.held_bytes() + input_.capacity();
   if (held > accounted_)

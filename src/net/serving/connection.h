@@ -4,22 +4,23 @@
 // connection_input.cpp the way from bytes to the handler, connection_output.cpp the way back.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
-#include "net/channel.h"
-#include "net/exchange.h"
-#include "net/http_parser.h"
-#include "net/ready_connections.h"
 #include "net/server_options.h"
+#include "net/serving/exchange.h"
+#include "net/serving/ready_connections.h"
+#include "net/wire/channel.h"
+#include "net/wire/http_parser.h"
 
 namespace hekla::net {
 
 class Connection;
 
-// What connections share; the server owns it and outlives them.
+// State that connections share; the server owns it and outlives them.
 struct ConnectionHost {
   ServerOptions options;
   Handler handler;
@@ -63,6 +64,8 @@ class Connection : public ReadyConnection, public std::enable_shared_from_this<C
  private:
   enum class Stage { handshake, requests, lingering, closed };
   using Io = Channel::Io;
+  static constexpr MonoTime::rep kNever = std::numeric_limits<MonoTime::rep>::max();
+  static MonoTime::rep now_count() { return real_clock().mono().time_since_epoch().count(); }
 
   void wake();
   void step_handshake();
@@ -114,8 +117,8 @@ class Connection : public ReadyConnection, public std::enable_shared_from_this<C
 
   ConnectionHost& host_;
   ReadyConnections& ready_;
-  // What a turn touches comes first: hundreds of watches do not fit into the processor's nearest
-  // cache.
+  // Fields that a turn touches come first: hundreds of watches do not fit into the processor's
+  // nearest cache.
   std::atomic<bool> woken_ = false;  // and its turn has not come
   Stage stage_ = Stage::handshake;
   bool answer_taken_ = false;  // the exchange has nothing more to give

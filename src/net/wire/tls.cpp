@@ -1,4 +1,4 @@
-#include "net/tls.h"
+#include "net/wire/tls.h"
 
 #include <arpa/inet.h>
 #include <openssl/bio.h>

@@ -1,4 +1,4 @@
-#include "net/exchange.h"
+#include "net/serving/exchange.h"
 
 #include "base/check.h"
 #include "base/log.h"
@@ -134,6 +134,7 @@ void Exchange::begin(int status, const Headers& headers, std::optional<std::uint
 }
 
 void Exchange::write(SharedBytes bytes) {
+  CHECK(bytes != nullptr, "bytes are shared, not absent");
   std::lock_guard lock(mutex_);
   bool open = stage_ == Stage::upgraded || (stage_ == Stage::streaming && body_allowed_);
   if (closed_ || !open || bytes->empty() || !takes_from_body(bytes->size())) return;

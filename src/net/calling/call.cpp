@@ -1,10 +1,10 @@
-#include "net/call.h"
+#include "net/calling/call.h"
 
 #include <array>
 
 #include "base/check.h"
-#include "net/http_format.h"
 #include "net/text.h"
+#include "net/wire/http_format.h"
 
 namespace hekla::net {
 namespace {
@@ -205,7 +205,7 @@ void Call::call_back(Callback callback) {
   ++callbacks_running_;
   callback();
   if (--callbacks_running_ > 0 || !finished_) return;
-  // What they captured may own the stream's handle: keep nothing alive in a circle.
+  // Callbacks may own the stream's handle: keep nothing alive in a circle.
   StreamCallbacks dropped = std::exchange(callbacks_, StreamCallbacks{});
 }
 

@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "net/call.h"
-#include "net/channel.h"
-#include "net/http_parser.h"
+#include "net/calling/call.h"
 #include "net/own_ranges.h"
+#include "net/wire/channel.h"
+#include "net/wire/http_parser.h"
 
 namespace hekla::net {
 
 class ClientConnection;
 
-// What connections need of their client, which outlives them.
+// The client as its connections see it; outlives them.
 class ConnectionPool {
  public:
   virtual ~ConnectionPool() = default;

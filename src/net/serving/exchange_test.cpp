@@ -1,11 +1,11 @@
-#include "net/exchange.h"
+#include "net/serving/exchange.h"
 
 #include <gtest/gtest.h>
 
 namespace hekla::net {
 namespace {
 
-// What a handler writes while the connection is sending belongs to the next turn: only then has the
+// Bytes written while the connection is sending belong to the next turn: only then has the
 // queue drained.
 TEST(Exchange, DrainedIsSaidAfterWhatCameMeanwhile) {
   auto exchange = std::make_shared<Exchange>(AnswerForm{}, false, [] {});

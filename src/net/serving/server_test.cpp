@@ -110,7 +110,7 @@ TEST(Server, AnswersThatNobodyReadsShareABudget) {
   std::vector<std::unique_ptr<RawPeer>> peers;
   for (int i = 0; i < 6; ++i)
     peers.emplace_back(std::make_unique<RawPeer>(server->port()))->send(kGet);
-  // Whoever reads is served, however many do not.
+  // A client that reads is served, however many do not.
   RawPeer reader(server->port());
   reader.send(kGet);
   EXPECT_GT(reader.receive_until(body).size(), body.size());
@@ -139,7 +139,7 @@ TEST(Server, SmallRequestsAreReadWhateverOthersHold) {
   RawPeer large(server->port());
   large.send(head + std::string(1024 * 1024, 'x'));
   EXPECT_TRUE(large.receive_until("429").starts_with("HTTP/1.1 429 "));
-  // What they held is free again when they have gone.
+  // Memory that they held is free again when they have gone.
   holders.clear();
   bool answered = false;
   for (MonoTime end = real_clock().mono() + kPatience; !answered && real_clock().mono() < end;) {
@@ -320,7 +320,7 @@ TEST(Server, ConnectionsAreLimited) {
     peer->send(kGet);
     peer->receive_until("GET /a []");
   }
-  // Whoever has been idle longest makes room; what is being answered stays, and then there is none.
+  // The longest idle makes room; requests that are being answered stay, and then there is none.
   RawPeer three(server->port());
   three.send(kGet);
   three.receive_until("GET /a []");

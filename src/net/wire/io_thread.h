@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -16,7 +17,7 @@ namespace hekla::net {
 
 namespace asio = boost::asio;
 
-class IoThread {
+class IoThread : public std::enable_shared_from_this<IoThread> {
  public:
   // The thread starts at once.
   explicit IoThread(std::string name);
@@ -29,7 +30,8 @@ class IoThread {
   static IoThread* current();
 
   // `leave` runs on the thread when it is told to finish: whatever lives there ends its own waits.
-  // After forget() has returned it will not run any more; not on the thread.
+  // Told already: it runs at once. After forget() has returned it will not run any more; not on the
+  // thread.
   int on_finish(std::function<void()> leave);
   void forget(int leave);
   // Waits until everything that is posted by now has run; nothing runs any more after finish(). Not

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/tls.h"
+#include "net/wire/tls.h"
 
 namespace hekla::net {
 
@@ -27,7 +27,7 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // What came of an attempt. want_*: nothing more is possible until the socket is ready for that.
+  // The outcome of an attempt. want_*: nothing more is possible until the socket is ready for that.
   enum class Io { done, want_read, want_write, eof, failed };
 
   Io handshake();

@@ -1,4 +1,4 @@
-#include "net/http_format.h"
+#include "net/wire/http_format.h"
 
 #include <array>
 #include <cstdio>

@@ -1,7 +1,6 @@
-#include "net/connection.h"
+#include "net/serving/connection.h"
 
 #include <boost/asio/post.hpp>
-#include <limits>
 
 #include "base/check.h"
 #include "base/fetch_ahead.h"
@@ -12,12 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr MonoTime::rep kNever = std::numeric_limits<MonoTime::rep>::max();
 constexpr Nanos kHandshakeTimeout = 10s;
 constexpr Nanos kLingerTimeout = 2s;
 constexpr std::size_t kSessionHead = 1024;  // of OpenSSL's state, what a write begins with
-
-MonoTime::rep now_count() { return real_clock().mono().time_since_epoch().count(); }
 
 }  // namespace
 
@@ -32,7 +28,9 @@ Connection::Connection(ConnectionHost& host, ReadyConnections& ready, int fd, Ss
       remote_address_(std::move(remote_address)),
       parser_(host.options.max_header_bytes),
       total_until_(kNever),
-      body_until_(kNever) {}
+      body_until_(kNever) {
+  CHECK(host_.handler && host_.on_closed, "a server serves");
+}
 
 Connection::~Connection() {
   if (exchange_) exchange_->close();

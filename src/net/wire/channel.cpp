@@ -1,4 +1,4 @@
-#include "net/channel.h"
+#include "net/wire/channel.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -24,9 +24,9 @@ int create_bio(BIO* bio) {
   return 1;
 }
 
-// What channels of this thread encrypt into. It stays in the processor's cache, which a buffer for
-// each of hundreds of channels would not; a channel keeps it only while its socket does not take
-// everything.
+// The buffer that channels of this thread encrypt into. It stays in the processor's cache, which a
+// buffer for each of hundreds of channels would not; a channel keeps it only while its socket does
+// not take everything.
 std::string& spare_buffer() {
   thread_local std::string buffer;
   return buffer;
@@ -38,6 +38,7 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || 
 
 Channel::Channel(asio::io_context& io, int fd, Ssl ssl)
     : ssl_(std::move(ssl)), descriptor_(io, fd) {
+  CHECK(fd >= 0, "a channel has a socket");
   if (!ssl_) return;
   BIO* in = BIO_new_socket(fd, BIO_NOCLOSE);
   BIO* out = BIO_new(record_method());
@@ -92,6 +93,7 @@ Channel::Io Channel::handshake() {
 }
 
 Channel::Io Channel::read(std::span<char> into, std::size_t& got) {
+  CHECK(is_open() && !into.empty(), "nobody reads after close()");
   got = 0;
   return ssl_ ? read_tls(into, got) : read_plain(into, got);
 }
@@ -122,6 +124,7 @@ Channel::Io Channel::read_tls(std::span<char> into, std::size_t& got) {
 }
 
 Channel::Io Channel::write(std::string_view data, std::size_t& taken) {
+  CHECK(is_open(), "nobody writes after close()");
   taken = 0;
   if (!ssl_) return write_plain(data, taken);
   while (true) {

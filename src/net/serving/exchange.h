@@ -12,8 +12,8 @@
 #include <string>
 
 #include "net/http.h"
-#include "net/http_format.h"
-#include "net/output_queue.h"
+#include "net/wire/http_format.h"
+#include "net/wire/output_queue.h"
 
 namespace hekla::net {
 
@@ -53,9 +53,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   // Whether the connection may live on after the answer.
   bool keep_alive() const;
 
-  // Whoever asked for input, of a streamed body or after an upgrade, wants it now.
+  // Input, of a streamed body or after an upgrade, is wanted now.
   bool takes_input() const { return input_open_ && !input_paused_; }
-  // Somebody has asked for it, and it has not ended.
+  // Input has been asked for and has not ended.
   bool input_open() const { return input_open_; }
   // Input waits: its reader wants none now, or the connection owes its client too much. A client
   // that sends and never reads (pings, say) would otherwise fill the memory with answers.
@@ -94,7 +94,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void wake_connection();
   void decide_keep_alive(const Headers& headers);
 
-  // What every event of a watch touches is together: it comes from another processor's cache.
+  // Fields that every event of a watch touches are together: they come from another processor's
+  // cache.
   // Atomic is what the connection looks at without the lock; it changes with the lock held.
   mutable std::mutex mutex_;
   std::atomic<Stage> stage_ = Stage::waiting;

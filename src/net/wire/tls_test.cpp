@@ -8,7 +8,7 @@
 #include "net/raw_peer_test.h"
 #include "net/server.h"
 #include "net/test_pki.h"
-#include "net/tls.h"
+#include "net/wire/tls.h"
 
 namespace hekla::net {
 namespace {

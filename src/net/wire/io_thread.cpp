@@ -1,4 +1,4 @@
-#include "net/io_thread.h"
+#include "net/wire/io_thread.h"
 
 #include <boost/asio/post.hpp>
 #include <exception>
@@ -24,6 +24,7 @@ IoThread* IoThread::current() { return current_thread; }
 
 int IoThread::on_finish(std::function<void()> leave) {
   std::lock_guard lock(mutex_);
+  if (finished_) leave();
   leaving_.emplace(++next_, std::move(leave));
   return next_;
 }

@@ -1,4 +1,4 @@
-#include "net/output_queue.h"
+#include "net/wire/output_queue.h"
 
 #include <array>
 #include <charconv>
@@ -23,6 +23,7 @@ void OutputQueue::push(SharedBytes bytes, Form form) {
 }
 
 void OutputQueue::push(BodyTail tail) {
+  CHECK(tail.bytes == 0 || tail.next, "a tail is made by somebody");
   if (tail.bytes > 0) pieces_.push_back({.bytes = {}, .tail = std::move(tail)});
 }
 

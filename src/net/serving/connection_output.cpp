@@ -1,23 +1,19 @@
 // From the handler's answer to the client's socket.
 #include <boost/asio/post.hpp>
-#include <limits>
 
 #include "base/check.h"
-#include "net/connection.h"
+#include "net/serving/connection.h"
 
 namespace hekla::net {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr MonoTime::rep kNever = std::numeric_limits<MonoTime::rep>::max();
 // With its framing one write of the channel. With a quarter of it a list of 25 MB took 25 ms of
 // CPU, not 20.
 constexpr std::size_t kMaxPerWrite = 240 * 1024;
 constexpr int kMaxWritesPerTurn = 4;  // then others on this thread have their turn
 constexpr Nanos kDropTimeout = 10s;   // for the rest of a body that nobody wants
-
-MonoTime::rep now_count() { return real_clock().mono().time_since_epoch().count(); }
 
 }  // namespace
 
@@ -128,6 +124,7 @@ void Connection::on_drained() {
 }
 
 void Connection::finish_exchange() {
+  CHECK(answer_taken_ && output_.empty(), "all of the answer has left");
   std::shared_ptr<Exchange> finished = std::move(exchange_);
   exchange_ = nullptr;
   wrote_ = was_blocked_ = false;
@@ -143,6 +140,7 @@ void Connection::finish_exchange() {
 
 // One half of a tunnel has ended; the client's may go on.
 void Connection::finish_sending() {
+  CHECK(exchange_->is_tunnel() && output_.empty(), "all of this half has left");
   if (!std::exchange(sending_done_, true)) {
     channel_.finish_sending();
     blocked_since_ = now_count();

@@ -1,4 +1,4 @@
-#include "net/http_parser.h"
+#include "net/wire/http_parser.h"
 
 #include <charconv>
 #include <optional>
@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxChunkLine = 4096;  // a size and its extensions
 constexpr std::size_t kMaxTrailerBytes = 16384;
+constexpr std::size_t kUsualFields = 12;  // of a head; kubectl sends 10, a browser a few more
 
 std::unexpected<HttpError> bad(std::string message, int status = 400) {
   return std::unexpected(HttpError{status, std::move(message)});
@@ -26,6 +27,7 @@ std::string_view next_line(std::string_view& text) {
 
 Parsed<Headers> parse_fields(std::string_view text) {
   Headers headers;
+  headers.reserve(kUsualFields);
   while (true) {
     std::string_view line = next_line(text);
     if (line.empty()) return headers;

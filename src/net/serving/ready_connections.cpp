@@ -1,4 +1,4 @@
-#include "net/ready_connections.h"
+#include "net/serving/ready_connections.h"
 
 #include <boost/asio/post.hpp>
 #include <vector>

@@ -5,9 +5,9 @@
 #include <future>
 
 #include "base/loop.h"
-#include "net/http_parser.h"
 #include "net/raw_peer_test.h"
 #include "net/server.h"
+#include "net/wire/http_parser.h"
 #include "net/write_batch.h"
 
 namespace hekla::net {

@@ -17,7 +17,7 @@ class ReadyConnection {
  public:
   virtual ~ReadyConnection() = default;
   virtual void take_turn() = 0;
-  // Its turn comes soon and its own memory has been fetched: now what that points to.
+  // Fetches memory that the connection points to: its turn comes soon, its own is there.
   virtual void fetch_parts() const = 0;
 };
 

@@ -1,5 +1,5 @@
 // The parser on its own: every split of every message, and a table of what must be refused.
-#include "net/http_parser.h"
+#include "net/wire/http_parser.h"
 
 #include <gtest/gtest.h>
 
