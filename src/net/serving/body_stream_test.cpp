@@ -119,37 +119,38 @@ TEST_F(BodyStreams, AClientThatWaitsIsRefusedWithoutSending) {
 }
 
 // Writes down the pieces and leaves the answer to the test.
-struct Taken {
+struct Taken : std::enable_shared_from_this<Taken> {
   std::atomic<std::size_t> bytes = 0;
   std::promise<Result<void>> ended;
   std::promise<WriterPtr> writer;
   std::atomic<bool> gone = false;
 
   Handler handler() {
-    return [this](const Request&, const WriterPtr& given) {
-      given->on_closed([this] { gone = true; });
-      given->read_body({.on_data = [this](std::string_view data) { bytes += data.size(); },
-                        .on_end = [this](Result<void> end) { ended.set_value(std::move(end)); }});
-      writer.set_value(given);
+    return [self = shared_from_this()](const Request&, const WriterPtr& given) {
+      given->on_closed([self] { self->gone = true; });
+      given->read_body(
+          {.on_data = [self](std::string_view data) { self->bytes += data.size(); },
+           .on_end = [self](Result<void> end) { self->ended.set_value(std::move(end)); }});
+      self->writer.set_value(given);
     };
   }
 };
 
 TEST_F(BodyStreams, APausedReaderSlowsItsClientDown) {
-  Taken taken;
-  serve(taken.handler());
+  auto taken = std::make_shared<Taken>();
+  serve(taken->handler());
   constexpr std::size_t kSent = 48 << 20;
   peer->send(head("PUT", "/s", "Content-Length: " + std::to_string(kSent) + "\r\n"));
-  WriterPtr writer = taken.writer.get_future().get();
+  WriterPtr writer = taken->writer.get_future().get();
   writer->pause_input(true);
   WorkerPool sender("sender", 1);
   Task task = [&] { peer->send(std::string(kSent, 'b')); };
   ASSERT_TRUE(sender.try_post(task));
   for (std::size_t round = 0; round < 3; ++round) std::this_thread::sleep_for(50ms);
-  EXPECT_LE(taken.bytes, std::size_t{256} << 10);
+  EXPECT_LE(taken->bytes, std::size_t{256} << 10);
   writer->pause_input(false);
-  EXPECT_TRUE(taken.ended.get_future().get());
-  EXPECT_EQ(taken.bytes, kSent);
+  EXPECT_TRUE(taken->ended.get_future().get());
+  EXPECT_EQ(taken->bytes, kSent);
   writer->respond(text("done"));
   EXPECT_TRUE(peer->receive_until("done").ends_with("done"));
 }
@@ -175,57 +176,57 @@ TEST_F(BodyStreams, NothingIsReadOfABodyThatNobodyHasAskedFor) {
 
 TEST_F(BodyStreams, AClientThatLeavesEndsThemWithAnError) {
   for (bool chunked : {false, true}) {
-    Taken taken;
-    serve(taken.handler());
+    auto taken = std::make_shared<Taken>();
+    serve(taken->handler());
     peer->send(
         head("PUT", "/s", chunked ? "Transfer-Encoding: chunked\r\n" : "Content-Length: 10\r\n") +
         (chunked ? "4\r\nhalf\r\n" : "half"));
-    WriterPtr writer = taken.writer.get_future().get();
-    EXPECT_TRUE(soon([&] { return taken.bytes == 4; }));
+    WriterPtr writer = taken->writer.get_future().get();
+    EXPECT_TRUE(soon([&] { return taken->bytes == 4; }));
     peer.reset();
-    Result<void> end = taken.ended.get_future().get();
+    Result<void> end = taken->ended.get_future().get();
     ASSERT_FALSE(end);
     EXPECT_EQ(end.error().code, Code::unavailable);
-    EXPECT_TRUE(soon([&] { return taken.gone.load(); }));
+    EXPECT_TRUE(soon([&] { return taken->gone.load(); }));
     server->stop(0ms);
   }
 }
 
 TEST_F(BodyStreams, ABrokenBodyIsRefused) {
-  Taken taken;
-  serve(taken.handler());
+  auto taken = std::make_shared<Taken>();
+  serve(taken->handler());
   peer->send(head("PUT", "/s", "Transfer-Encoding: chunked\r\n") + "2\r\nab\r\n");
-  WriterPtr writer = taken.writer.get_future().get();
+  WriterPtr writer = taken->writer.get_future().get();
   peer->send("nonsense\r\n");
-  EXPECT_EQ(taken.ended.get_future().get().error().code, Code::bad_request);
+  EXPECT_EQ(taken->ended.get_future().get().error().code, Code::bad_request);
   EXPECT_TRUE(peer->receive_all().starts_with("HTTP/1.1 400 ")) << peer->received;
   EXPECT_TRUE(soon([&] { return writer->is_closed(); }));
 }
 
 TEST_F(BodyStreams, ABrokenBodyBreaksOffAnAnswerThatHasBegun) {
-  Taken taken;
-  serve(taken.handler());
+  auto taken = std::make_shared<Taken>();
+  serve(taken->handler());
   peer->send(head("PUT", "/s", "Transfer-Encoding: chunked\r\n") + "2\r\nab\r\n");
-  WriterPtr writer = taken.writer.get_future().get();
+  WriterPtr writer = taken->writer.get_future().get();
   writer->begin(200, {});
   writer->write("part");
   peer->receive_until("part");
   peer->send("nonsense\r\n");
-  EXPECT_FALSE(taken.ended.get_future().get());
+  EXPECT_FALSE(taken->ended.get_future().get());
   EXPECT_FALSE(peer->receive_all().ends_with("0\r\n\r\n"));
 }
 
 TEST_F(BodyStreams, ARouteLimitsTheirSize) {
   rules.max_body_bytes = 10;
-  Taken taken;
-  serve(taken.handler());
+  auto taken = std::make_shared<Taken>();
+  serve(taken->handler());
   RawPeer announced(server->port());
   announced.send(head("PUT", "/s", "Content-Length: 11\r\n"));
   EXPECT_TRUE(announced.receive_all().starts_with("HTTP/1.1 413 ")) << announced.received;
   peer->send(head("PUT", "/s", "Transfer-Encoding: chunked\r\n") + "a\r\n0123456789\r\n");
-  WriterPtr writer = taken.writer.get_future().get();
+  WriterPtr writer = taken->writer.get_future().get();
   peer->send("1\r\nx\r\n0\r\n\r\n");
-  EXPECT_EQ(taken.ended.get_future().get().error().code, Code::too_large);
+  EXPECT_EQ(taken->ended.get_future().get().error().code, Code::too_large);
   EXPECT_TRUE(peer->receive_all().starts_with("HTTP/1.1 413 ")) << peer->received;
 }
 
@@ -263,32 +264,32 @@ TEST_F(BodyStreams, TimeOutsOfARoute) {
   for (const Case& each : {Case{body, false, "HTTP/1.1 408 "}, Case{stall, false, "HTTP/1.1 408 "},
                            Case{total, false, "HTTP/1.1 504 "}, Case{body, true, "HTTP/1.1 200 "},
                            Case{total, true, "HTTP/1.1 200 "}}) {
-    Taken taken;
+    auto taken = std::make_shared<Taken>();
     rules = each.rules;
-    serve(taken.handler());
+    serve(taken->handler());
     peer->send(head("PUT", "/s", "Content-Length: 10\r\n") + "half");
-    WriterPtr writer = taken.writer.get_future().get();
+    WriterPtr writer = taken->writer.get_future().get();
     if (each.begin) writer->begin(200, {});
     EXPECT_TRUE(peer->receive_all().starts_with(each.answer)) << peer->received;
     EXPECT_FALSE(peer->received.ends_with("0\r\n\r\n"));
-    EXPECT_FALSE(taken.ended.get_future().get());
-    EXPECT_TRUE(soon([&] { return taken.gone.load(); }));
+    EXPECT_FALSE(taken->ended.get_future().get());
+    EXPECT_TRUE(soon([&] { return taken->gone.load(); }));
     server->stop(0ms);
   }
 }
 
 TEST_F(BodyStreams, APauseIsNobodysStall) {
   rules.stall_timeout = 300ms;
-  Taken taken;
-  serve(taken.handler());
+  auto taken = std::make_shared<Taken>();
+  serve(taken->handler());
   peer->send(head("PUT", "/s", "Content-Length: 8\r\n") + "half");
-  WriterPtr writer = taken.writer.get_future().get();
-  EXPECT_TRUE(soon([&] { return taken.bytes == 4; }));
+  WriterPtr writer = taken->writer.get_future().get();
+  EXPECT_TRUE(soon([&] { return taken->bytes == 4; }));
   writer->pause_input(true);
   std::this_thread::sleep_for(900ms);
   writer->pause_input(false);
   peer->send("half");
-  EXPECT_TRUE(taken.ended.get_future().get());
+  EXPECT_TRUE(taken->ended.get_future().get());
   writer->respond(text("done"));
   EXPECT_TRUE(peer->receive_until("done").ends_with("done"));
 }
@@ -392,6 +393,7 @@ TEST_F(BodyStreams, TrailersAndInterimAnswers) {
 // After an upgrade each half ends by itself.
 class Tunnels : public BodyStreams {
  protected:
+  ~Tunnels() override { server->stop(0ms); }
   WriterPtr open() {
     serve([this](const Request&, const WriterPtr& writer) {
       writer->on_closed([this] { gone = true; });
