@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 import images  # noqa: E402
 import platform_under_test as put  # noqa: E402
+from known_failures import known_failures  # noqa: E402
 
 # An address that Endpoints may name, in a network of our own; a history that is over within minutes.
 ADDRESS = "192.0.2.1"
@@ -47,13 +48,6 @@ def selected(suite, pattern):
     with open(os.path.join(HERE, suite.tests)) as file:
         names = [line.strip() for line in file if line.strip() and not line.startswith("#")]
     return [name for name in names if re.search(pattern, name)]
-
-
-def known_failures(suite):
-    """name -> reason, from the rows `| name | reason |` of the page."""
-    with open(os.path.join(put.ROOT, suite.page)) as file:
-        rows = [re.match(r"\| (\[sig-.*?) \| (.+) \|$", line) for line in file]
-    return {row.group(1): row.group(2) for row in rows if row}
 
 
 class Running:
@@ -106,7 +100,7 @@ def outcome(report, name):
 
 def report(suite, names, found):
     """Prints the count; true when everything is as the page says."""
-    known = known_failures(suite)
+    known = known_failures(suite.page)
     passed = [name for name in names if found[name] is None]
     good = True
     for name in names:
@@ -157,7 +151,7 @@ def main():
     names = selected(suite, pattern)
     if not names:
         sys.exit("no test matches %r" % pattern)
-    known = known_failures(suite)
+    known = known_failures(suite.page)
     found = {name: known[name] for name in names if known.get(name, "").startswith("not run: ")}
     reports = os.path.join(cache, suite.reports)
     shutil.rmtree(reports, ignore_errors=True)

@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..", "conformance")]
 import images  # noqa: E402
 import platform_under_test as put  # noqa: E402
+from known_failures import known_failures, plain  # noqa: E402
 
 PAGE = "docs/compat/volcano-e2e.md"
 # The file of Volcano's own runs, and the ConfigMap that their suites change.
@@ -52,13 +53,6 @@ SUITES = {
     "jobseq": Suite(MACHINE),
     "cronjob": Suite(MACHINE, at_once=9),
 }
-
-
-def known_failures():
-    """(suite, name) -> reason, from the rows `| suite | name | reason |` of the page."""
-    with open(os.path.join(put.ROOT, PAGE)) as file:
-        rows = [re.match(r"\| (\w+) \| (.+?) \| (.+) \|$", line) for line in file]
-    return {(row.group(1), row.group(2)): row.group(3) for row in rows if row and row.group(1) in SUITES}
 
 
 def suite_images():
@@ -183,15 +177,18 @@ class Run:
             environment = dict(os.environ, KUBECONFIG=platform.kubeconfig, HOME=platform.home, VC_BIN=programs,
                                ARTIFACTS_PATH=self.reports)
             names = [name for name in self.names(environment) if re.search(pattern, name)]
-            not_run = [name for name in names if known.get((self.name, name), "").startswith("not run: ")]
+            not_run = [name for name in names if known.get(self.known_name(name), "").startswith("not run: ")]
             found = self.run_tests([name for name in names if name not in not_run], environment)
         return self.report(names, not_run, found, known)
+
+    def known_name(self, name):
+        return plain("%s: %s" % (self.name, name))
 
     def report(self, names, not_run, found, known):
         good, passed, failed, skipped = True, 0, 0, len(not_run)
         for name in names:
             state = found[name]["State"] if name in found else "not run" if name in not_run else "missing"
-            reason = known.get((self.name, name))
+            reason = known.get(self.known_name(name))
             if state == "passed":
                 passed += 1
                 if reason:
@@ -265,7 +262,7 @@ def main():
     cache = os.path.abspath(arguments.cache)
     reports = os.path.join(cache, "volcano-e2e", "reports")
     os.makedirs(reports, exist_ok=True)
-    known = known_failures()
+    known = known_failures(PAGE)
     outcomes = [Run(suite, cache, reports).run(arguments.focus, known) for suite in arguments.suites]
     return 0 if all(outcomes) else 1
 
