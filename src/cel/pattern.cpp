@@ -8,8 +8,9 @@
 namespace hekla::cel {
 namespace {
 
-constexpr int kMaxDepth = 1000;       // of parentheses, as in Go
-constexpr int kMaxMemory = 2 << 20;  // bytes for a program and its automaton: some 90,000 instructions
+constexpr int kMaxDepth = 1000;  // of parentheses, as in Go
+constexpr int kMaxMemory =
+    2 << 20;  // bytes for a program and its automaton: some 90,000 instructions
 
 // Go's words; the fragment that it shows behind them is RE2's too.
 std::string_view go_error(RE2::ErrorCode code) {

@@ -29,8 +29,12 @@ struct YamlDocument {
   Value value;
   int line = 1;  // where the document begins
 };
+// YamlBooleans::words is what Python's yaml writes: y, n, on, off, yes and no unquoted are text (it
+// quotes its own booleans, and go-yaml v3 has the same rule), only true and false are not.
+enum class YamlBooleans { kubectl, words };
 Result<std::vector<YamlDocument>> parse_yaml(std::string_view text,
-                                             std::vector<std::string>* duplicates = nullptr);
+                                             std::vector<std::string>* duplicates = nullptr,
+                                             YamlBooleans booleans = YamlBooleans::kubectl);
 // Block style, as kubectl prints.
 std::string to_yaml(const Value& value);
 

@@ -76,8 +76,8 @@ void measure(const Value& value, Size& size) {
 
 class YamlReader {
  public:
-  YamlReader(std::string_view text, std::vector<std::string>* duplicates)
-      : parser_(text), duplicates_(duplicates) {}
+  YamlReader(std::string_view text, std::vector<std::string>* duplicates, YamlBooleans booleans)
+      : parser_(text), duplicates_(duplicates), booleans_(booleans) {}
 
   Result<std::vector<YamlDocument>> read() {
     std::vector<YamlDocument> documents;
@@ -262,6 +262,9 @@ class YamlReader {
                       tag == "!!float" || tag == "!!merge";
     if (!core) return Value(text);
     YamlScalar resolved = resolve_yaml_scalar(text);
+    if (booleans_ == YamlBooleans::words && resolved.tag == YamlTag::boolean && text.size() != 4 &&
+        text.size() != 5)
+      return Value(text);  // neither true nor false
     const bool widened = tag == "!!float" && resolved.tag == YamlTag::integer;
     if (!tag.empty() && tag != "!!merge" && !widened && tag != yaml_tag_name(resolved.tag))
       return error_here("cannot decode " + std::string(yaml_tag_name(resolved.tag)) + " `" +
@@ -285,6 +288,7 @@ class YamlReader {
   Parser parser_;
   Event event_;
   std::vector<std::string>* duplicates_;
+  YamlBooleans booleans_;
   boost::unordered_flat_map<std::string, Value> anchors_;
   std::set<std::string> open_anchors_;
   Size aliased_;
@@ -293,7 +297,8 @@ class YamlReader {
 }  // namespace
 
 Result<std::vector<YamlDocument>> parse_yaml(std::string_view text,
-                                             std::vector<std::string>* duplicates) {
+                                             std::vector<std::string>* duplicates,
+                                             YamlBooleans booleans) {
   // JSON is read as JSON: it may be indented with tabs, which YAML forbids.
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   if (start != std::string_view::npos && text[start] == '{') {
@@ -306,7 +311,7 @@ Result<std::vector<YamlDocument>> parse_yaml(std::string_view text,
       return documents;
     }
   }
-  return YamlReader(text, duplicates).read();
+  return YamlReader(text, duplicates, booleans).read();
 }
 
 }  // namespace hekla::json

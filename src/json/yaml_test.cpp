@@ -227,5 +227,12 @@ TEST(ToYaml, SurvivesBytesThatAreNotUtf8) {
             "k\ufffd: a\ufffd(\ufffd\ufffd\ufffd\n");
 }
 
+TEST(Yaml, ReadsPythonsWordsAsWords) {
+  const auto documents =
+      parse_yaml("{n: no, y: on, a: true, b: False}", nullptr, YamlBooleans::words);
+  EXPECT_TRUE(equal(documents.value().front().value,
+                    Object{{"n", "no"}, {"y", "on"}, {"a", true}, {"b", false}}));
+}
+
 }  // namespace
 }  // namespace hekla::json
