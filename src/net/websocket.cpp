@@ -93,7 +93,8 @@ Result<void> WebSocketReader::check_head(std::uint8_t first, std::uint8_t second
   std::uint8_t opcode = first & kOpcode;
   bool known = opcode <= 2 || (opcode >= 8 && opcode <= 10);
   if ((first & kReserved) != 0 || !known) return fail(Code::bad_request, "an unknown frame");
-  if ((second & kMasked) == 0) return fail(Code::bad_request, "a client's frame must be masked");
+  if (((second & kMasked) != 0) != (from_ == From::client))
+    return fail(Code::bad_request, "a client's frames must be masked, and no server's");
   if (is_control(opcode)) {
     if ((first & kFinal) == 0 || (second & 0x7f) > kMaxControl)
       return fail(Code::bad_request, "a control frame must be short and whole");
@@ -110,7 +111,7 @@ Result<WebSocketReader::Head> WebSocketReader::parse_head(std::string_view data)
   auto first = static_cast<std::uint8_t>(data[0]), second = static_cast<std::uint8_t>(data[1]);
   TRY(check_head(first, second));
   std::size_t extra = (second & 0x7f) == 126 ? 2 : (second & 0x7f) == 127 ? 8 : 0;
-  std::size_t size = 2 + extra + 4;
+  std::size_t size = 2 + extra + (from_ == From::client ? 4 : 0);
   if (data.size() < size) return head;
   std::uint64_t length = extra == 0 ? second & 0x7f : big_endian(data.substr(2, extra));
   if (length > limit_ || (in_message_ && partial_.payload.size() + length > limit_))
@@ -129,10 +130,12 @@ Result<void> WebSocketReader::feed(std::string_view data, std::vector<WebSocketM
     Result<Head> head = parse_head(rest);
     if (!head) return std::unexpected(head.error());
     if (head->size == 0 || rest.size() < head->size + head->length) break;
-    std::string_view mask = rest.substr(head->size - 4, 4);
     std::string payload(rest.substr(head->size, head->length));
-    for (std::size_t i = 0; i < payload.size(); ++i)
-      payload[i] = static_cast<char>(payload[i] ^ mask[i % 4]);
+    if (from_ == From::client) {
+      std::string_view mask = rest.substr(head->size - 4, 4);
+      for (std::size_t i = 0; i < payload.size(); ++i)
+        payload[i] = static_cast<char>(payload[i] ^ mask[i % 4]);
+    }
     rest.remove_prefix(head->size + head->length);
     on_frame(*head, std::move(payload), out);
   }

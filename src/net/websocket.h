@@ -1,5 +1,6 @@
-// WebSocket (RFC 6455) as a server speaks it after the upgrade: frames to messages and back. Pure:
-// bytes come from an upgraded connection and go to one; whoever owns both answers pings and closes.
+// WebSocket (RFC 6455) after the upgrade: frames to messages, and messages to a server's frames.
+// Pure: bytes come from an upgraded connection and go to one; whoever owns both answers pings and
+// closes.
 //
 // Our connections are readiness-driven queues, not Asio streams, so a library's stream class would
 // have to be run over an imitation of one; the frames alone are less code than that imitation.
@@ -39,10 +40,14 @@ Result<Headers> websocket_answer(const Request& request, std::string_view protoc
 std::string websocket_frame(WebSocketOpcode opcode, std::string_view payload);
 std::string websocket_close(std::uint16_t code, std::string_view reason);
 
-// Puts a client's frames together. After an error the connection's bytes mean nothing any more.
+// Puts the other side's frames together. After an error the connection's bytes mean nothing any
+// more.
 class WebSocketReader {
  public:
-  explicit WebSocketReader(std::size_t max_message_bytes) : limit_(max_message_bytes) {}
+  // Clients mask their frames, servers do not.
+  enum class From : std::uint8_t { client, server };
+  explicit WebSocketReader(std::size_t max_message_bytes, From from = From::client)
+      : limit_(max_message_bytes), from_(from) {}
   // Takes everything; appends the messages that became complete. Control frames come as messages.
   Result<void> feed(std::string_view data, std::vector<WebSocketMessage>& out);
 
@@ -58,6 +63,7 @@ class WebSocketReader {
   void on_frame(const Head& head, std::string payload, std::vector<WebSocketMessage>& out);
 
   std::size_t limit_;
+  From from_;
   std::string buffer_;
   WebSocketMessage partial_;
   bool in_message_ = false;

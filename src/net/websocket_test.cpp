@@ -77,6 +77,15 @@ TEST(WebSocket, RefusesWhatTheStandardForbids) {
   EXPECT_TRUE(refused(masked(0x02, std::string(60, 'x')) + masked(0x80, std::string(60, 'x'))));
 }
 
+TEST(WebSocket, ReadsServersToo) {
+  WebSocketReader reader(100, WebSocketReader::From::server);
+  std::vector<WebSocketMessage> out;
+  EXPECT_TRUE(reader.feed(websocket_frame(WebSocketOpcode::binary, "plain"), out));
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].payload, "plain");
+  EXPECT_FALSE(reader.feed(masked(0x82, "masked"), out));
+}
+
 TEST(WebSocket, ClosesWithCodeAndReason) {
   std::string frame = websocket_close(1000, "bye");
   EXPECT_EQ(frame, std::string("\x88\x05\x03\xe8"

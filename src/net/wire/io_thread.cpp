@@ -41,7 +41,9 @@ void IoThread::settle() {
   {
     std::lock_guard lock(mutex_);
     if (finished_) return;
-    asio::post(io_, [&reached] { reached.set_value(); });
+    // Twice: a task that the thread itself has posted while it ran another may stand behind the
+    // first of these, and still belongs to whoever waits here.
+    asio::post(io_, [this, &reached] { asio::post(io_, [&reached] { reached.set_value(); }); });
   }
   reached.get_future().wait();
 }
