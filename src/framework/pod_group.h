@@ -14,6 +14,10 @@
 
 namespace hekla::framework {
 
+// On an object that makes pods: "false": no gang for it, "true": one although its pods name another
+// scheduler.
+inline const std::string kGangAnnotation = "hekla.io/gang-scheduling";
+
 // Members of one template.
 struct GangRole {
   std::string name;  // volcano.sh/task-spec of its pods

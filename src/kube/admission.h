@@ -1,5 +1,5 @@
-// What an admission step sees and may do. Steps are plugged into our API server by main, or served
-// as an HTTPS webhook on a real cluster; they know neither.
+// The request as an admission step sees it and may change it. Steps are plugged into our API server
+// by main, or served as an HTTPS webhook on a real cluster; they know neither.
 #pragma once
 
 #include <functional>

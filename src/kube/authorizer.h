@@ -1,5 +1,5 @@
 // May user U do verb V on object O? Two implementations: RBAC in the process (the API server's own
-// decision, apiserver/auth), and SubjectAccessReviews of a real cluster (ReviewAuthorizer).
+// decision, ApiServer::authorizer), and SubjectAccessReviews of a real cluster (ReviewAuthorizer).
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@
 
 namespace hekla::kube {
 
-// What somebody wants to do: to an object or a collection, or to a path that is no resource.
+// An act that somebody asks leave for: on an object or a collection, or to a path that is no
+// resource.
 struct Access {
   std::string verb;   // get, list, watch, create, update, patch, delete, ... as RBAC spells them
   Resource resource;  // group, version and plural count

@@ -40,7 +40,7 @@ class CacheSet {
   template <class T>
   Informer<T>& of(const Resource& resource, const CacheOptions& options = {});
 
-  // One that was asked for before, with whatever options.
+  // The informer that was asked for before, with whatever options.
   template <class T>
   const Informer<T>& known(const Resource& resource) const {
     return *static_cast<const Informer<T>*>(at(resource, &kTypeOf<T>).informer.get());

@@ -115,7 +115,7 @@ class Client {
   void write(Write one, std::move_only_function<void(WriteResult)> done);
 };
 
-// Which resources are served, as they come and go with CRDs: for controllers that work on every
+// The resources that are served, as they come and go with CRDs: for controllers that work on every
 // kind.
 class Discovery {
  public:

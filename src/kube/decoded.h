@@ -50,7 +50,8 @@ class Decoded {
   template <class T>
   static constexpr char kTypeOf = 0;
 
-  // What was decoded: two revisions may share a slot, the last state of a removed object is one.
+  // The text that was decoded: two revisions may share a slot, the last state of a removed object
+  // is one.
   struct Source {
     const void* type = nullptr;
     const std::string* text = nullptr;

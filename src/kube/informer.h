@@ -30,7 +30,7 @@ class Reflector {
   ~Reflector();
   void start();
   bool synced() const;
-  // The server has answered that it does not know the resource, and nothing was listed yet.
+  // The server has answered that it does not know the resource, now or no longer.
   bool absent() const;
 
  private:

@@ -70,6 +70,22 @@ TEST_F(InformerTest, AFailedFirstListIsTriedAgain) {
   EXPECT_TRUE(pods.synced());
 }
 
+// The CRD was deleted: nothing is left of it, and it is asked for until it is back.
+TEST_F(InformerTest, AResourceThatIsNoLongerServedIsEmptyUntilItIsBack) {
+  start(10, {object("a", "x", 7, "Pending")});
+  client.list_answers.push_back(fail(Code::not_found, "the server could not find the resource"));
+  client.list_answers.push_back(List{40, {object("a", "y", 35, "Running")}});
+  client.break_watch(Code::not_found);
+  simulation.run_for(std::chrono::milliseconds(60));
+  EXPECT_TRUE(pods.synced());
+  EXPECT_TRUE(pods.absent());
+  EXPECT_EQ(pods.size(), 0u);
+  simulation.run_for(std::chrono::seconds(1));
+  EXPECT_FALSE(pods.absent());
+  EXPECT_EQ(pods.get({"a", "y"})->status.phase, "Running");
+  EXPECT_EQ(seen, (std::vector<std::string>{"->Pending", "Pending>-", "->Running"}));
+}
+
 TEST_F(InformerTest, AnOverlayShowsAtOnceAndLateEventsDoNotUndoIt) {
   start(10, {object("a", "x", 7, "Pending")});
   pods.overlay(object("a", "x", 20, "Running"));

@@ -7,7 +7,7 @@
 namespace hekla::kube {
 namespace {
 
-// What a Lease says, and which revision said it.
+// A Lease's holder, and which revision said it.
 struct Held {
   std::string holder;
   std::int64_t transitions = 0;

@@ -97,7 +97,7 @@ struct KeptLog {
   std::vector<std::string> containers;
 };
 
-// What a node and its pods use: CPU as an average over `window`, memory as the working set.
+// The use of a node and its pods: CPU as an average over `window`, memory as the working set.
 struct ContainerUsage {
   std::string name;
   std::int64_t cpu_nanocores = 0, memory_bytes = 0;

@@ -16,7 +16,7 @@ struct Reflector::State : std::enable_shared_from_this<State> {
   std::unique_ptr<Watch> watch;
   std::uint64_t resource_version = 0;
   Nanos backoff = kFirstBackoff;
-  bool is_synced = false, is_absent = false;
+  bool is_synced = false, is_absent = false, was_served = false;
 
   State(Client& c, Resource r, ListOptions o, Sink s)
       : client(c), resource(std::move(r)), options(std::move(o)), sink(std::move(s)) {}
@@ -29,17 +29,34 @@ struct Reflector::State : std::enable_shared_from_this<State> {
 
   void listed(Result<List> result) {
     if (!result) {
-      is_absent = !is_synced && result.error().code == Code::not_found;
-      if (is_absent) sink.settled();
+      if (result.error().code == Code::not_found) vanish();
       return retry(result.error());
     }
+    if (is_absent && was_served)
+      log_info("kube", "a resource is served again", {{"resource", name()}});
     backoff = kFirstBackoff;
     resource_version = result->resource_version;
-    is_synced = true;
+    is_synced = was_served = true;
     is_absent = false;
     sink.replace(std::move(*result));
     sink.settled();
     open_watch();
+  }
+
+  std::string name() const {
+    return resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;
+  }
+
+  // The server does not know the resource: its CRD was deleted, or is not there yet. What was
+  // listed is gone with it, and the rest of the component goes on; asked again until it is back.
+  void vanish() {
+    const bool is_first = !std::exchange(is_absent, true);
+    if (is_synced && is_first) {
+      log_warn("kube", "a resource is no longer served; going on without it until it is back",
+               {{"resource", name()}});
+      sink.replace({resource_version, {}});
+    }
+    sink.settled();
   }
 
   void open_watch() {
@@ -60,7 +77,8 @@ struct Reflector::State : std::enable_shared_from_this<State> {
 
   // An expired watch needs a new list; any other error resumes from the last seen revision.
   void retry(const Error& error) {
-    bool relist = !is_synced || error.code == Code::expired;
+    const bool relist =
+        !is_synced || is_absent || error.code == Code::expired || error.code == Code::not_found;
     if (error.code != Code::expired)
       log_debug("kube", "watch interrupted",
                 {{"resource", resource.plural}, {"error", error.message}});

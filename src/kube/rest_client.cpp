@@ -19,7 +19,7 @@ constexpr std::size_t kMaxEventBytes = 64u << 20;
 constexpr std::size_t kMaxStatusBytes = 1u << 20;
 constexpr std::size_t kMaxEventsWaiting = 100'000;  // for a loop that does not keep up
 
-// What requests in flight share with their client.
+// The state that requests in flight share with their client.
 struct Link {
   std::string server;
   std::string component;

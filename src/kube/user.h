@@ -1,6 +1,6 @@
-// Who is asking, as a value. Whatever answers a person (API server, gateway, dashboard, pipelines,
-// object store) takes identity only as a User that somebody has authenticated, never from a header
-// of a request.
+// The identity of who is asking, as a value. Whatever answers a person (API server, gateway,
+// dashboard, pipelines, object store) takes identity only as a User that somebody has
+// authenticated, never from a header of a request.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ struct ExecPlugin {
 // Checks the section; `directory` is where a relative command is looked for. Errors name the field.
 Result<ExecPlugin> read_exec_plugin(const json::Value& exec, const std::string& directory);
 
-// What the plugin printed, until it expires or the server refuses it. Thread-safe.
+// Credentials that a plugin printed, until it expires or the server refuses it. Thread-safe.
 class ExecCredentials final : public net::CredentialSource {
  public:
   ExecCredentials(ExecPlugin plugin, const Clock& clock)
