@@ -11,7 +11,7 @@
 #     over the symbols `p<file name>` of every *.cpp in d, in alphabetical order. A file that does
 #     not export its symbol is a link error.
 #
-#   hekla_mutants(name SOURCES s... MUTATED m... TESTS t... LIBS l...)
+#   hekla_mutants(name [MODULE m] SOURCES s... MUTATED m... TESTS t... LIBS l...)
 #     for `make mutants`.
 
 find_package(Threads REQUIRED)
@@ -175,9 +175,12 @@ endfunction()
 # The program <name>_mutants, built only when asked for: the tests over the sources, in which MUTATED ones
 # can be crippled one place at a time (tools/mutate).
 function(hekla_mutants name)
-  cmake_parse_arguments(M "" "" "SOURCES;MUTATED;TESTS;LIBS" ${ARGN})
+  cmake_parse_arguments(M "" "MODULE" "SOURCES;MUTATED;TESTS;LIBS" ${ARGN})
   if(NOT HEKLA_TESTS)
     return()
+  endif()
+  if(NOT M_MODULE)
+    set(M_MODULE ${name})
   endif()
   set(mutants "")
   foreach(source ${M_MUTATED})
@@ -189,7 +192,7 @@ function(hekla_mutants name)
     list(APPEND mutants ${mutant})
   endforeach()
   # Without unity the module's library fills in the other files; with it a member holds several.
-  set(others hekla_${name})
+  set(others hekla_${M_MODULE})
   if(CMAKE_UNITY_BUILD)
     set(others "")
     list(REMOVE_ITEM M_SOURCES ${M_MUTATED})
@@ -230,6 +233,32 @@ std::span<const @T_TYPE@* const> @T_FUNCTION@() {
   return table;
 }
 }  // namespace @T_NAMESPACE@
+" @ONLY)
+endfunction()
+
+# The documents of api/FOLDER as raw string literals, in FOLDER.cpp: `FUNCTION`() of HEADER, in NAMESPACE.
+function(hekla_documents folder header function namespace)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/api/${folder}/*.yaml)
+  list(SORT files)
+  set(literals "")
+  set(count 0)
+  foreach(path ${files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} text)
+    string(APPEND literals "    R\"hekla(${text})hekla\",\n")
+    math(EXPR count "${count} + 1")
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${folder}.cpp CONTENT
+"// Generated from api/@folder@.
+#include \"@header@\"
+#include <array>
+namespace @namespace@ {
+std::span<const std::string_view> @function@() {
+  static constexpr std::array<std::string_view, @count@> documents{{
+@literals@  }};
+  return documents;
+}
+}  // namespace @namespace@
 " @ONLY)
 endfunction()
 
