@@ -24,6 +24,7 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "kube/admission.h"
+#include "kube/authorizer.h"
 #include "kube/client.h"
 #include "kube/conversion.h"
 #include "kube/pod_streams.h"
@@ -51,6 +52,11 @@ struct Options {
   std::vector<std::string> components;  // of the process: controller-manager, scheduler
   // Run after the server's own steps, in this order.
   std::vector<kube::AdmissionStep> admission;
+  // An annotation that only a step of `admission` sets, on pods that no container is run for.
+  std::string in_process_mark;
+  // Whether those steps answer in the place of this Service's webhooks: these are called only where
+  // they have endpoints. May be empty.
+  std::function<bool(std::string_view ns, std::string_view service)> answered_here;
   std::vector<std::string> disabled_admission;  // names of steps not to run
   PodSecurityLevel pod_security_default = PodSecurityLevel::privileged;
   HostPathOptions host_paths;
@@ -67,6 +73,13 @@ struct Options {
   bool platform_objects = true;
   // Installed by bootstrap(): CRDs as YAML, one or more documents each.
   std::vector<std::string_view> crd_yamls;
+  // Lists of kinds that are served with any content as long as nobody installs a CRD for them:
+  // YAML, {name, kind, scope, versions} each, the first version is stored.
+  std::vector<std::string_view> open_kind_yamls;
+  // Adds to the metadata of those CRDs; may be empty.
+  std::function<void(json::Value& crd)> adorn_crd;
+  // Made again when somebody deletes them, as those CRDs and the platform's namespaces are.
+  std::vector<json::Value> returning_objects;
   // For those of them whose versions differ in more than their names.
   std::span<const kube::Conversion> conversions;
   std::string service_cidr = "10.96.0.0/16";
@@ -86,6 +99,12 @@ class ApiServer {
   // For a component of this process: may do everything, writes under the identity's name.
   std::unique_ptr<kube::Client> client(Executor& executor, kube::Identity identity);
   kube::Discovery& discovery();
+  // The decision that requests get, for other parts of this process. Any thread may ask; the answer
+  // comes at once.
+  kube::Authorizer& authorizer();
+  // The owner of a bearer token that is meant for this server or one of `audiences`. Thread-safe.
+  Result<kube::User> user_of_token(std::string_view token,
+                                   const std::vector<std::string>& audiences) const;
   // For tests: reviews go there instead of over HTTPS.
   void set_webhook_transport(WebhookTransport* transport);
   void set_pod_streams(kube::PodStreams* streams);

@@ -39,9 +39,9 @@ class Authenticator {
   const Registry& registry_;
 };
 
-class Authorizer {
+class RequestAuthorizer {
  public:
-  virtual ~Authorizer() = default;
+  virtual ~RequestAuthorizer() = default;
   // Thread-safe. `why`, when asked for, is the reason for either answer; it may stay empty.
   virtual bool allows(const kube::UserInfo& user, const RequestInfo& request,
                       std::string* why) const = 0;

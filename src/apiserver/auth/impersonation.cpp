@@ -81,8 +81,8 @@ void add_implied_groups(const RequestInfo& who, kube::UserInfo& user) {
 
 }  // namespace
 
-Result<kube::UserInfo> impersonated(const Authorizer& authorizer, const net::Headers& headers,
-                                    kube::UserInfo user) {
+Result<kube::UserInfo> impersonated(const RequestAuthorizer& authorizer,
+                                    const net::Headers& headers, kube::UserInfo user) {
   AskedIdentity asked = asked_identity(headers);
   if (asked.needs.empty()) return user;
   if (asked.user.name.empty())

@@ -7,7 +7,7 @@ namespace hekla::apiserver {
 
 // `user` itself without such headers; otherwise the one asked for, when `user` may impersonate each
 // part of it (user or service account, groups, uid, extra).
-Result<kube::UserInfo> impersonated(const Authorizer& authorizer, const net::Headers& headers,
-                                    kube::UserInfo user);
+Result<kube::UserInfo> impersonated(const RequestAuthorizer& authorizer,
+                                    const net::Headers& headers, kube::UserInfo user);
 
 }  // namespace hekla::apiserver

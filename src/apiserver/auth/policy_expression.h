@@ -73,14 +73,14 @@ const cel::Shape& namespace_shape();
 // Answers the expressions of one request: in its user's name, or in a service account's.
 class RequestAuthority final : public cel::AccessAuthority {
  public:
-  RequestAuthority(const Authorizer& authorizer, const kube::AdmissionRequest& request)
+  RequestAuthority(const RequestAuthorizer& authorizer, const kube::AdmissionRequest& request)
       : authorizer_(authorizer), request_(request) {}
   cel::AccessDecision decide(const cel::AccessQuestion& question) const override;
   // `authorizer` and `authorizer.requestResource`. They must not outlive this.
   std::vector<cel::Binding> bindings() const;
 
  private:
-  const Authorizer& authorizer_;
+  const RequestAuthorizer& authorizer_;
   const kube::AdmissionRequest& request_;
 };
 

@@ -16,7 +16,7 @@ namespace hekla::apiserver {
 // Evaluates a compiled policy that is made anew when a commit has touched one of the four kinds;
 // only objects that changed are parsed. Thread-safe; a request that follows a committed change sees
 // it.
-class RbacAuthorizer final : public Authorizer {
+class RbacAuthorizer final : public RequestAuthorizer {
  public:
   RbacAuthorizer(store::Store& store, const Registry& registry);
   ~RbacAuthorizer() override;
@@ -41,7 +41,7 @@ class RbacAuthorizer final : public Authorizer {
 };
 
 // Everything is allowed: for --authorization-mode=AlwaysAllow.
-class OpenAuthorizer final : public Authorizer {
+class OpenAuthorizer final : public RequestAuthorizer {
  public:
   bool allows(const kube::UserInfo&, const RequestInfo&, std::string*) const override {
     return true;
@@ -52,6 +52,6 @@ class OpenAuthorizer final : public Authorizer {
 };
 
 // Escalation: users grant only what they hold. The checks on writes of roles and bindings.
-std::vector<kube::AdmissionStep> rbac_admission(const Authorizer& authorizer);
+std::vector<kube::AdmissionStep> rbac_admission(const RequestAuthorizer& authorizer);
 
 }  // namespace hekla::apiserver

@@ -29,7 +29,7 @@ std::string name_of(const AdmissionRequest& request, const json::Value& object) 
   return std::string(name.empty() ? request.key.name : name);
 }
 
-Result<void> confirm_held(const Authorizer& authorizer, const AdmissionRequest& request,
+Result<void> confirm_held(const RequestAuthorizer& authorizer, const AdmissionRequest& request,
                           const std::string& name, const std::vector<PolicyRule>& rules) {
   std::vector<PolicyRule> missing =
       missing_rules(authorizer.rules_of(request.user, request.key.ns), rules);
@@ -54,7 +54,7 @@ bool grants_the_same(const AdmissionRequest& request, const json::Value& object,
   return true;
 }
 
-Result<void> role_is_held(const Authorizer& authorizer, const AdmissionRequest& request,
+Result<void> role_is_held(const RequestAuthorizer& authorizer, const AdmissionRequest& request,
                           const json::Value& role) {
   if (in_group(request.user, "system:masters")) return {};
   const std::string name = name_of(request, role);
@@ -79,7 +79,7 @@ Result<void> role_is_held(const Authorizer& authorizer, const AdmissionRequest& 
   return confirm_held(authorizer, request, name, parse_policy_rules(role));
 }
 
-Result<void> binding_is_held(const Authorizer& authorizer, const AdmissionRequest& request,
+Result<void> binding_is_held(const RequestAuthorizer& authorizer, const AdmissionRequest& request,
                              const json::Value& binding) {
   if (in_group(request.user, "system:masters")) return {};
   const bool cluster = json::string_at(binding, {"roleRef", "kind"}) == "ClusterRole";
@@ -98,7 +98,7 @@ Result<void> binding_is_held(const Authorizer& authorizer, const AdmissionReques
 
 }  // namespace
 
-std::vector<kube::AdmissionStep> rbac_admission(const Authorizer& authorizer) {
+std::vector<kube::AdmissionStep> rbac_admission(const RequestAuthorizer& authorizer) {
   auto writes_of = [](std::string_view a, std::string_view b) {
     return
         [a, b](const kube::Resource& resource, Operation operation, std::string_view subresource) {

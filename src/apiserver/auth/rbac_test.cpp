@@ -221,6 +221,34 @@ TEST_F(RbacTest, ImpersonationIsCheckedPartByPart) {
   EXPECT_EQ(call("GET", kPods, "", {{"Impersonate-Group", "system:masters"}}).status, 500);
 }
 
+TEST_F(RbacTest, OtherPartsOfTheProcessGetTheSameDecision) {
+  make_cluster_role("reader",
+                    R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods","pods/log"]},
+    {"verbs":["get"],"nonResourceURLs":["/metrics"]}])");
+  const kube::User ann{.name = "ann", .uid = {}, .groups = {"system:authenticated"}};
+  auto answer = [&](const kube::User& user, const kube::Access& access) {
+    std::string text = "no answer";
+    server->authorizer().may(user, access, [&](Result<kube::Decision> decision) {
+      text = !decision ? decision.error().message : decision->allowed ? "yes" : "no";
+      EXPECT_TRUE(text != "yes" || decision->reason.contains("reader")) << decision->reason;
+    });
+    return text;
+  };
+  const kube::Access get{"get", kube::resources::pods, {"ns", "p"}};
+  EXPECT_EQ(answer(ann, get), "no");
+  bind_everywhere("reader", "ann");
+  EXPECT_EQ(answer(ann, get), "yes");
+  EXPECT_EQ(answer(ann, {"list", kube::resources::pods, {"ns", ""}}), "yes");
+  EXPECT_EQ(answer(ann, {"get", kube::resources::pods, {"ns", "p"}, "log"}), "yes");
+  EXPECT_EQ(answer(ann, {"get", kube::resources::pods, {"ns", "p"}, "exec"}), "no");
+  EXPECT_EQ(answer(ann, {"delete", kube::resources::pods, {"ns", "p"}}), "no");
+  EXPECT_EQ(answer(ann, {"get", {}, {}, {}, "/metrics"}), "yes");
+  EXPECT_EQ(answer(ann, {"get", {}, {}, {}, "/logs"}), "no");
+  EXPECT_EQ(answer({.name = "bob", .uid = {}, .groups = {}}, get), "no");
+  ASSERT_EQ(call("DELETE", std::string(kRbacRoot) + "/clusterroles/reader", "").status, 200);
+  EXPECT_EQ(answer(ann, get), "no");
+}
+
 TEST_F(RbacTest, DefaultRolesAreMendedAtEveryStart) {
   const std::string roles = std::string(kRbacRoot) + "/clusterroles/";
   const std::string bindings = std::string(kRbacRoot) + "/clusterrolebindings/";

@@ -1,6 +1,7 @@
 #include "apiserver/crd/crds.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "apiserver/crd/crd.h"
 #include "apiserver/object/storage.h"
@@ -48,16 +49,18 @@ void Crds::refresh() {
       return true;
     }
     CHECK(kinds->storage, "a CRD has a storage version");
-    any_terminating |= kinds->terminating;
     kinds->schema_since = item->modified;
-    next.emplace(item->key,
-                 Entry{item->modified, platform_.completed(item->key, std::move(*kinds))});
+    Entry entry{item->modified, platform_.completed(item->key, std::move(*kinds))};
+    any_terminating |= entry.kinds.terminating;
+    next.emplace(item->key, std::move(entry));
     return true;
   });
   changed |= !entries_.empty();  // what was not carried over is gone
   entries_ = std::move(next);
-  if (changed) {
-    std::vector<CustomKinds> all;
+  if (changed || !std::exchange(published_, true)) {
+    // A CRD of the platform's may be away for a moment; its kinds are not.
+    std::vector<CustomKinds> all = platform_.beside(
+        [this](std::string_view name) { return entries_.contains(std::string(name)); });
     for (const auto& [name, entry] : entries_) all.push_back(entry.kinds);
     registry_.set_custom(all);
   }

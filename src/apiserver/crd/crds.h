@@ -19,6 +19,7 @@ class Crds {
 
   // Before the first refresh.
   void set_platform(PlatformCrds platform) { platform_ = std::move(platform); }
+  const PlatformCrds& platform() const { return platform_; }
   // Called after every commit that touched CRDs, and once at start. Unchanged CRDs are not parsed
   // again.
   void refresh();
@@ -39,6 +40,7 @@ class Crds {
   std::function<void()> notify_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;
+  bool published_ = false;
 };
 
 }  // namespace hekla::apiserver

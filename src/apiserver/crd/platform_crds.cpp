@@ -5,56 +5,56 @@
 #include "apiserver/crd/crd.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/schema/facts.h"
-#include "apiserver/schema/rules.h"
+#include "base/check.h"
+#include "json/parse.h"
 #include "net/text.h"
 
 namespace hekla::apiserver {
 
 namespace {
 
-void add_missing(std::vector<std::string>& to, const std::vector<std::string>& from) {
-  for (const std::string& one : from)
-    if (std::find(to.begin(), to.end(), one) == to.end()) to.push_back(one);
+Result<json::Value> read_crd(std::string_view yaml) {
+  std::vector<json::YamlDocument> documents = TRY(json::parse_yaml(yaml));
+  if (documents.size() != 1 ||
+      json::string_at(documents[0].value, {"kind"}) != "CustomResourceDefinition")
+    return fail(Code::invalid, "expected one CustomResourceDefinition");
+  return std::move(documents[0].value);
 }
 
-// Our columns follow theirs unless a column of that name is already there.
-void add_columns(Kind& kind, const Kind& ours) {
-  std::vector<std::size_t> extra;
-  for (std::size_t i = 0; i < ours.printing.columns.size(); ++i) {
-    const bool there = std::any_of(
-        kind.printing.columns.begin(), kind.printing.columns.end(), [&](const Column& one) {
-          return net::equal_ignoring_case(one.name, ours.printing.columns[i].name);
-        });
-    if (there) continue;
-    extra.push_back(i);
-    kind.printing.columns.push_back(ours.printing.columns[i]);
-  }
-  if (extra.empty()) return;
-  kind.printing.cells = [theirs = kind.printing.cells, more = ours.printing.cells, extra](
-                            const json::Value& object, WallTime now) {
-    json::Array cells = theirs(object, now);
-    json::Array added = more(object, now);
-    for (std::size_t i : extra) cells.push_back(std::move(added[i]));
-    return cells;
+// Whether two editions of a version say the same of its objects.
+bool reads_alike(const json::Value& theirs, const json::Value& ours) {
+  const auto same = [&](std::string_view member) {
+    const json::Value *a = json::find(theirs, member), *b = json::find(ours, member);
+    return !a || (b && json::equal(*a, *b));
   };
+  return same("schema") && same("additionalPrinterColumns");
 }
 
-KindPtr union_of_kinds(const Kind& installed, const Kind& ours) {
-  auto kind = std::make_shared<Kind>(installed);
-  add_missing(kind->short_names, ours.short_names);
-  add_missing(kind->categories, ours.categories);
-  kind->traits.has_status |= ours.traits.has_status;
-  kind->platform = true;
-  if (kind->scale.spec_path.empty()) {
-    kind->scale.spec_path = ours.scale.spec_path;
-    kind->scale.status_path = ours.scale.status_path;
-    kind->scale.selector_path = ours.scale.selector_path;
-  }
-  for (const auto& [field, value] : ours.selectable) kind->selectable.try_emplace(field, value);
-  kind->schema = kind->schema && ours.schema ? union_of(kind->schema, ours.schema) : ours.schema;
-  kind->has_rules = kind->schema && has_rules(*kind->schema);
-  add_columns(*kind, ours);
-  return kind;
+// A CRD for one of the open kinds.
+json::Value open_crd(const json::Value& kind) {
+  const std::string name = json::text_at(kind, {"name"});
+  const std::size_t dot = std::min(name.find('.'), name.size() - 1);
+  const std::string scope = json::text_at(kind, {"scope"});
+  json::Array versions;
+  if (const json::Array* given = json::array_at(kind, {"versions"}))
+    for (const json::Value& version : *given) {
+      json::Object any{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+      versions.push_back(
+          json::Object{{"name", version},
+                       {"served", true},
+                       {"storage", versions.empty()},
+                       {"schema", json::Object{{"openAPIV3Schema", std::move(any)}}}});
+    }
+  json::Object names{{"plural", name.substr(0, dot)}, {"kind", json::text_at(kind, {"kind"})}};
+  std::string singular = json::text_at(kind, {"kind"});
+  std::ranges::transform(singular, singular.begin(), net::to_lower);
+  names["singular"] = singular;
+  names["listKind"] = json::text_at(kind, {"kind"}) + "List";
+  json::Object spec{{"group", name.substr(dot + 1)},
+                    {"scope", scope.empty() ? "Namespaced" : scope},
+                    {"names", std::move(names)},
+                    {"versions", std::move(versions)}};
+  return json::Object{{"metadata", json::Object{{"name", name}}}, {"spec", std::move(spec)}};
 }
 
 bool is_open_template(std::string_view name, const Schema& schema) {
@@ -69,30 +69,6 @@ SchemaPtr pod_template(const std::string& description) {
 }
 
 }  // namespace
-
-SchemaPtr union_of(const SchemaPtr& installed, const SchemaPtr& ours) {
-  if (!installed || !ours) return installed ? installed : ours;
-  if (!ours->go_type.empty() || installed->type != ours->type) return ours;
-  auto made = std::make_shared<Schema>(*installed);
-  made->preserve_unknown |= ours->preserve_unknown;
-  made->nullable |= ours->nullable;
-  for (const auto& [name, member] : ours->properties) {
-    SchemaPtr& there = made->properties[name];
-    there = union_of(there, member);
-  }
-  made->items = union_of(made->items, ours->items);
-  // A map and a struct do not mix: one that names its members stays as it is.
-  if (made->properties.empty()) made->additional = union_of(made->additional, ours->additional);
-  if (made->enumeration.empty() || ours->enumeration.empty()) {
-    made->enumeration.clear();
-  } else {
-    for (const json::Value& value : ours->enumeration)
-      if (std::none_of(made->enumeration.begin(), made->enumeration.end(),
-                       [&](const json::Value& one) { return json::equal(one, value); }))
-        made->enumeration.push_back(value);
-  }
-  return made;
-}
 
 SchemaPtr with_pod_templates(const SchemaPtr& schema) {
   if (!schema || !schema->go_type.empty()) return schema;
@@ -113,50 +89,110 @@ SchemaPtr with_pod_templates(const SchemaPtr& schema) {
   return changed ? SchemaPtr(std::move(changed)) : schema;
 }
 
-Result<PlatformCrds> PlatformCrds::of(const std::vector<json::Value>& crds,
+Result<PlatformCrds> PlatformCrds::of(const std::vector<std::string_view>& yamls,
                                       std::span<const kube::Conversion> conversions) {
   PlatformCrds made;
   made.conversions_.assign(conversions.begin(), conversions.end());
-  for (const json::Value& crd : crds) {
+  for (std::string_view yaml : yamls) {
+    const json::Value crd = TRY(read_crd(yaml));
     CustomKinds kinds = TRY(kinds_of_crd(crd));
     for (KindPtr& kind : kinds.kinds) {
       auto templated = std::make_shared<Kind>(*kind);
       templated->schema = with_pod_templates(kind->schema);
       templated->platform = true;
+      if (kinds.storage == kind) kinds.storage = templated;
       kind = std::move(templated);
     }
-    made.crds_.emplace(meta_string(crd, "name"), std::move(kinds));
+    std::string name(meta_string(crd, "name"));
+    made.plug_conversion(name, kinds);
+    made.crds_.emplace(std::move(name), Ours{std::move(kinds), yaml});
   }
   return made;
+}
+
+Result<void> PlatformCrds::add_open(const std::vector<std::string_view>& yamls) {
+  for (std::string_view yaml : yamls)
+    for (const json::YamlDocument& document : TRY(json::parse_yaml(yaml))) {
+      if (!document.value.is_array()) return fail(Code::invalid, "a list of kinds is expected");
+      for (const json::Value& one : document.value.get_array()) {
+        std::string name = json::text_at(one, {"name"});
+        if (has(name)) continue;
+        open_.emplace(std::move(name), TRY(kinds_of_crd(open_crd(one))));
+      }
+    }
+  return {};
+}
+
+std::vector<std::string> PlatformCrds::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, ours] : crds_) all.push_back(name);
+  return all;
+}
+
+json::Value PlatformCrds::crd(std::string_view name) const {
+  auto ours = crds_.find(name);
+  CHECK(ours != crds_.end(), "a CRD of the platform is asked for by its name");
+  Result<json::Value> read = read_crd(ours->second.yaml);
+  CHECK(read, "what was read at the start is read again");
+  return std::move(*read);
+}
+
+bool PlatformCrds::keep_ours(std::string_view name, json::Value& spec) const {
+  json::Value ours = crd(name);
+  json::Value kept = std::move(json::at_path(ours, {"spec"}));
+  json::Array& versions = json::at_path(kept, {"versions"}).get_array();
+  bool whole = json::string_at(spec, {"conversion", "strategy"}) != "Webhook";
+  std::vector<json::Value> more;
+  if (const json::Array* given = json::array_at(spec, {"versions"}))
+    for (const json::Value& version : *given) {
+      auto same = std::ranges::find_if(versions, [&](const json::Value& one) {
+        return json::string_at(one, {"name"}) == json::string_at(version, {"name"});
+      });
+      if (same != versions.end()) {
+        whole = whole && reads_alike(version, *same);
+      } else if (json::bool_at(version, {"served"})) {
+        more.push_back(version);
+        json::at_path(more.back(), {"storage"}) = false;
+      }
+    }
+  for (json::Value& version : more) versions.push_back(std::move(version));
+  spec = std::move(kept);
+  return whole;
 }
 
 CustomKinds PlatformCrds::completed(std::string_view name, CustomKinds installed) const {
   auto ours = crds_.find(name);
   if (ours == crds_.end()) return installed;
-  for (const KindPtr& kind : ours->second.kinds) {
-    auto same = std::find_if(
-        installed.kinds.begin(), installed.kinds.end(),
-        [&](const KindPtr& one) { return one->resource.version == kind->resource.version; });
-    if (same != installed.kinds.end()) {
-      KindPtr both = union_of_kinds(**same, *kind);
-      if (installed.storage == *same) installed.storage = both;
-      *same = std::move(both);
-      continue;
-    }
-    auto kept = std::make_shared<Kind>(*kind);
-    kept->storage.version = installed.storage->storage.version;
-    installed.kinds.push_back(std::move(kept));
+  CustomKinds kinds = ours->second.kinds;
+  kinds.schema_since = installed.schema_since;
+  for (const KindPtr& kind : installed.kinds) {
+    const bool is_ours = std::ranges::any_of(kinds.kinds, [&](const KindPtr& one) {
+      return one->resource.version == kind->resource.version;
+    });
+    if (is_ours) continue;
+    auto more = std::make_shared<Kind>(*kind);
+    more->storage.version = kinds.storage->storage.version;
+    more->storage.conversion = nullptr;
+    more->platform = true;
+    kinds.kinds.push_back(std::move(more));
   }
-  plug_conversion(name, installed);
-  return installed;
+  return kinds;
 }
 
-// A CRD whose objects a webhook converts is left to it, except for the versions that only we serve.
+std::vector<CustomKinds> PlatformCrds::beside(
+    const std::function<bool(std::string_view)>& stored) const {
+  std::vector<CustomKinds> found;
+  for (const auto& [name, ours] : crds_)
+    if (!stored(name)) found.push_back(ours.kinds);
+  for (const auto& [name, kinds] : open_)
+    if (!stored(name)) found.push_back(kinds);
+  return found;
+}
+
 void PlatformCrds::plug_conversion(std::string_view name, CustomKinds& kinds) const {
   auto found = std::ranges::find(conversions_, name, &kube::Conversion::crd);
   if (found == conversions_.end()) return;
   for (KindPtr& kind : kinds.kinds) {
-    if (kind->storage.conversion) continue;
     auto plugged = std::make_shared<Kind>(*kind);
     plugged->storage.from_stored = [convert = found->convert, version = kind->resource.version](
                                        json::Value& object) { convert(object, version); };
@@ -167,6 +203,34 @@ void PlatformCrds::plug_conversion(std::string_view name, CustomKinds& kinds) co
     if (kinds.storage == kind) kinds.storage = plugged;
     kind = std::move(plugged);
   }
+}
+
+kube::AdmissionStep platform_crd_admission(const PlatformCrds& platform) {
+  const auto matches = [](const kube::Resource& resource, kube::Operation operation,
+                          std::string_view subresource) {
+    return resource.plural == "customresourcedefinitions" && subresource.empty() &&
+           operation != kube::Operation::connect;
+  };
+  const auto mutate = [&platform](const kube::AdmissionRequest& request,
+                                  json::Value& crd) -> Result<void> {
+    const std::string name(meta_string(crd, "name"));
+    if (request.operation == kube::Operation::remove || !platform.has(name)) return {};
+    if (!platform.keep_ours(name, json::at_path(crd, {"spec"})) && request.warnings)
+      request.warnings->push_back("CustomResourceDefinition " + name +
+                                  " is built into Hekla; its schema stays");
+    return {};
+  };
+  const auto validate = [&platform](const kube::AdmissionRequest& request,
+                                    const json::Value&) -> Result<void> {
+    if (request.operation != kube::Operation::remove || !platform.has(request.key.name)) return {};
+    if (request.warnings)
+      request.warnings->push_back(
+          "CustomResourceDefinition " + request.key.name +
+          " is built into Hekla and comes back; its objects stay. Delete them by kubectl delete " +
+          request.key.name + " --all");
+    return {};
+  };
+  return {"PlatformCustomResourceDefinition", matches, mutate, validate};
 }
 
 }  // namespace hekla::apiserver

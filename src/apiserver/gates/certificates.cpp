@@ -16,7 +16,7 @@ constexpr std::string_view kGroup = "certificates.k8s.io";
 constexpr std::string_view kApiClientSigner = "kubernetes.io/kube-apiserver-client";
 
 // On the signer itself, or on all of its domain.
-bool may(const Authorizer& authorizer, const kube::UserInfo& user, const std::string& verb,
+bool may(const RequestAuthorizer& authorizer, const kube::UserInfo& user, const std::string& verb,
          const std::string& signer) {
   RequestInfo info;
   info.is_resource = true;
@@ -31,7 +31,7 @@ bool may(const Authorizer& authorizer, const kube::UserInfo& user, const std::st
   return false;
 }
 
-Result<void> confirm(const Authorizer& authorizer, const AdmissionRequest& request,
+Result<void> confirm(const RequestAuthorizer& authorizer, const AdmissionRequest& request,
                      const std::string& verb) {
   // The old object's: nobody chooses here which right is asked for.
   const std::string signer = json::text_at(*request.old_object, {"spec", "signerName"});
@@ -48,7 +48,7 @@ bool same_member(const json::Value& a, const json::Value& b, std::string_view me
   return json::equal(x ? *x : kNone, y ? *y : kNone);
 }
 
-Result<void> signing(const Authorizer& authorizer, const AdmissionRequest& request,
+Result<void> signing(const RequestAuthorizer& authorizer, const AdmissionRequest& request,
                      const json::Value& object) {
   const json::Value& old = *request.old_object;
   if (same_member(object, old, "certificate") && same_member(object, old, "conditions")) return {};
@@ -72,7 +72,7 @@ Result<void> restrict_subject(const AdmissionRequest& request, const json::Value
 
 }  // namespace
 
-std::vector<kube::AdmissionStep> certificate_admission(const Authorizer& authorizer) {
+std::vector<kube::AdmissionStep> certificate_admission(const RequestAuthorizer& authorizer) {
   auto on = [](Operation wanted, std::string_view path) {
     return [wanted, path](const kube::Resource& resource, Operation operation,
                           std::string_view subresource) {

@@ -10,6 +10,6 @@
 namespace hekla::apiserver {
 
 // `authorizer` outlives the steps.
-std::vector<kube::AdmissionStep> certificate_admission(const Authorizer& authorizer);
+std::vector<kube::AdmissionStep> certificate_admission(const RequestAuthorizer& authorizer);
 
 }  // namespace hekla::apiserver

@@ -212,8 +212,12 @@ Result<void> judge_namespace(const AdmissionRequest& request, const json::Value&
 
 }  // namespace
 
-kube::AdmissionStep pod_security_admission(PodSecurityLevel by_default) {
-  auto validate = [by_default](const AdmissionRequest& request, const json::Value& object) {
+kube::AdmissionStep pod_security_admission(PodSecurityLevel by_default, std::string exempt) {
+  auto validate = [by_default, exempt = std::move(exempt)](
+                      const AdmissionRequest& request, const json::Value& object) -> Result<void> {
+    if (!exempt.empty() && request.resource == kube::resources::pods &&
+        json::find_path(object, {"metadata", "annotations", exempt}))
+      return {};
     return request.resource == kube::resources::namespaces
                ? judge_namespace(request, object, by_default)
                : judge_pod(request, object, by_default);

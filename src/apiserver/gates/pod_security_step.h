@@ -7,7 +7,8 @@
 namespace hekla::apiserver {
 
 // `by_default` holds in namespaces without labels; those of the system are privileged unless they
-// say otherwise.
-kube::AdmissionStep pod_security_admission(PodSecurityLevel by_default);
+// say otherwise. Pods with the annotation `exempt`, which users cannot set, have no containers to
+// judge; empty: there are no such pods.
+kube::AdmissionStep pod_security_admission(PodSecurityLevel by_default, std::string exempt = {});
 
 }  // namespace hekla::apiserver

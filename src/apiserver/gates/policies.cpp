@@ -205,7 +205,7 @@ class Evaluation : private cel::LazyFields {
  public:
   Evaluation(const AdmissionPolicy& policy, const kube::AdmissionRequest& request,
              const kube::Resource& as, const json::Value& object, const json::Value& parameter,
-             const Authorizer& authorizer)
+             const RequestAuthorizer& authorizer)
       : policy_(policy), authority_(authorizer, request), budget_(kBudget) {
     review_ = review_request(request, as, object);
     if (request.resource.namespaced && !request.key.ns.empty())

@@ -126,7 +126,7 @@ std::string aggregate_text(const std::vector<std::string>& failures) {
 
 Result<bool> webhook_conditions_hold(const Webhook& webhook, const kube::AdmissionRequest& request,
                                      const json::Value& review_request,
-                                     const Authorizer& authorizer) {
+                                     const RequestAuthorizer& authorizer) {
   if (webhook.conditions.empty()) return true;
   static const json::Value kNone;
   const json::Value *object = json::find(review_request, "object"),

@@ -22,7 +22,7 @@ Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRe
 // matchConditions over the review's request.
 Result<bool> webhook_conditions_hold(const Webhook& webhook, const kube::AdmissionRequest& request,
                                      const json::Value& review_request,
-                                     const Authorizer& authorizer);
+                                     const RequestAuthorizer& authorizer);
 // One text for several failures: "[a, b]".
 std::string aggregate_text(const std::vector<std::string>& failures);
 

@@ -215,6 +215,14 @@ class Invocation {
   }
 
  private:
+  // Steps of this process stand where the webhook's own program would.
+  bool is_answered_here(const json::Value& client) const {
+    const auto* answered = scope_.services.answered_here;
+    return answered && *answered &&
+           (*answered)(json::string_at(client, {"service", "namespace"}),
+                       json::string_at(client, {"service", "name"}));
+  }
+
   static Result<std::optional<json::Value>> settled(const Webhook& webhook, Error error) {
     if (webhook.ignores_failure) return std::nullopt;
     return std::unexpected(std::move(error));
@@ -228,10 +236,12 @@ class Invocation {
         std::clamp<std::int64_t>(json::int_at(webhook.spec, {"timeoutSeconds"}, 10), 1, 30);
     if (Result<void> addressed =
             address_call(*client, std::chrono::seconds(seconds), *request_.reader, call);
-        !addressed)
+        !addressed) {
+      if (is_answered_here(*client)) return std::nullopt;
       return settled(
           webhook, failed_call(webhook, "failed to call webhook: Post " + go_quote(call.shown_url) +
                                             ": " + addressed.error().message));
+    }
     call.uid = uuid(scope_.memo->draws.source());
     json::Object with_uid{{"uid", call.uid}};
     for (auto& member : review.get_object())

@@ -2,8 +2,10 @@
 // so far. Data alone; the stages that pass it on are in write/stages/.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,8 +21,9 @@ namespace hekla::apiserver {
 
 class AdmissionChain;         // gates/chain.h
 class AdmissionPolicies;      // gates/policies.h
-class Authorizer;             // auth.h
+class RequestAuthorizer;      // auth.h
 class Conversions;            // conversion.h
+class PlatformCrds;           // platform_crds.h
 class ServiceAddresses;       // service_addresses.h
 class WebhookConfigurations;  // webhook_configurations.h
 class WebhookTransport;       // webhooks.h
@@ -46,8 +49,11 @@ struct WriteServices {
   WebhookConfigurations* configurations = nullptr;
   AdmissionPolicies* policies = nullptr;
   Conversions* conversions = nullptr;
-  bool quota = true;                       // ResourceQuotas are enforced
-  const Authorizer* authorizer = nullptr;  // whom expressions ask
+  bool quota = true;                              // ResourceQuotas are enforced
+  const RequestAuthorizer* authorizer = nullptr;  // whom expressions ask
+  const PlatformCrds* platform_crds = nullptr;    // whose removal takes no objects along
+  // Options::answered_here.
+  const std::function<bool(std::string_view ns, std::string_view service)>* answered_here = nullptr;
 };
 
 // One attempt at one request against one snapshot.

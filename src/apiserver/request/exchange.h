@@ -35,7 +35,7 @@ struct Serving {
   Writes* writes = nullptr;
   HttpWatches* watches = nullptr;
   const Authenticator* authenticator = nullptr;
-  const Authorizer* authorizer = nullptr;
+  const RequestAuthorizer* authorizer = nullptr;
   const Tokens* tokens = nullptr;
   const DiscoveryHandler* discovery = nullptr;
   const PublishedSchema* schema = nullptr;

@@ -178,8 +178,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     return crd ? header_of(*crd).uid : "";
   }
   bool is_served(HttpWatches::State& hub) const {
-    return hub.registry.catalog()->find(request_.served->kind->resource) && !definition_.empty() &&
-           definition(hub) == definition_;
+    return hub.registry.catalog()->find(request_.served->kind->resource) &&
+           (request_.served->kind->platform || definition(hub) == definition_);
   }
 
   // Where to begin, and what is shown first; or why not.

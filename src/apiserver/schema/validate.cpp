@@ -17,6 +17,8 @@
 namespace hekla::apiserver {
 namespace {
 
+constexpr std::uint64_t kMaxPatternSteps = 100'000'000;  // of 5 to 10 ns
+
 using Causes = std::vector<Cause>;
 using Type = Schema::Type;
 
@@ -156,6 +158,14 @@ class Validator {
     out_.push_back(unsupported_value(path_, value, allowed));
   }
 
+  // A match runs where requests are answered: one that could hold the others up is refused.
+  void check_pattern(const Schema& schema, std::string_view text) {
+    if (schema.compiled_pattern->steps_at_most(text.size()) > kMaxPatternSteps)
+      out_.push_back(too_long(path_, kMaxPatternSteps / schema.compiled_pattern->steps_at_most(0)));
+    else if (!schema.compiled_pattern->matches(text))
+      invalid(json::Value(text), "should match '" + schema.pattern + "'");
+  }
+
   void check_string(const Schema& schema, std::string_view text) {
     json::Value shown(text);
     std::size_t length = rune_count(text);
@@ -163,8 +173,7 @@ class Validator {
       out_.push_back(too_long(path_, *schema.max_length));
     if (schema.min_length && length < *schema.min_length)
       invalid(shown, "should be at least " + std::to_string(*schema.min_length) + " chars long");
-    if (schema.compiled_pattern && !schema.compiled_pattern->matches(text))
-      invalid(shown, "should match '" + schema.pattern + "'");
+    if (schema.compiled_pattern) check_pattern(schema, text);
     if (!schema.format.empty() && !model::satisfies_format(schema.format, text)) {
       out_.push_back(type_invalid(
           path_, shown, in_body("must be of type " + schema.format + ": " + go_quote(text))));

@@ -33,6 +33,13 @@ struct Case {
   const char *schema, *value, *expected;
 };
 
+TEST(SchemaValidate, PatternsThatCouldHoldOthersUpAreNotRun) {
+  const char* schema = R"({"type":"string","pattern":"^(.*a){1,900}$"})";
+  EXPECT_EQ(violations(schema, '"' + std::string(1000, 'a') + '"'), "");
+  const std::string refused = violations(schema, '"' + std::string(300'000, 'a') + '"');
+  EXPECT_TRUE(refused.starts_with("f: Too long: may not be more than ")) << refused;
+}
+
 TEST(SchemaValidate, MessagesAreUpstreams) {
   const Case cases[] = {
       {R"({"type":"integer"})", R"("x")",

@@ -1,5 +1,6 @@
 #include "apiserver/api_server.h"
 
+#include "apiserver/auth/local_authorizer.h"
 #include "apiserver/auth/rbac.h"
 #include "apiserver/connect/proxy.h"
 #include "apiserver/crd/conversion.h"
@@ -44,15 +45,17 @@ bool is_disabled(const std::vector<std::string>& disabled, std::string_view step
   return std::find(disabled.begin(), disabled.end(), step) != disabled.end();
 }
 
-AdmissionChain make_chain(const Authorizer& authorizer, const Tokens& tokens, Options& options) {
+AdmissionChain make_chain(const RequestAuthorizer& authorizer, const Tokens& tokens,
+                          const Crds& crds, Options& options) {
   std::vector<kube::AdmissionStep> steps = builtin_admission();
+  steps.push_back(platform_crd_admission(crds.platform()));
   for (kube::AdmissionStep& step : service_account_admission(tokens, *options.rng))
     steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : storage_admission()) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : rbac_admission(authorizer)) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : certificate_admission(authorizer))
     steps.push_back(std::move(step));
-  steps.push_back(pod_security_admission(options.pod_security_default));
+  steps.push_back(pod_security_admission(options.pod_security_default, options.in_process_mark));
   if (!options.host_paths.hidden.empty()) steps.push_back(host_path_admission(options.host_paths));
   for (kube::AdmissionStep& step : options.admission) steps.push_back(std::move(step));
   // After everything that may still change what a pod asks for.
@@ -63,7 +66,8 @@ AdmissionChain make_chain(const Authorizer& authorizer, const Tokens& tokens, Op
   return AdmissionChain(std::move(steps));
 }
 
-std::unique_ptr<Authorizer> make_authorizer(const Options& options, const Registry& registry) {
+std::unique_ptr<RequestAuthorizer> make_authorizer(const Options& options,
+                                                   const Registry& registry) {
   if (options.auth.allow_everything) return std::make_unique<OpenAuthorizer>();
   return std::make_unique<RbacAuthorizer>(*options.store, registry);
 }
@@ -75,7 +79,8 @@ struct ApiServer::Parts {
   std::unique_ptr<ServiceAddresses> addresses;
   ConnectionExecutors executors;
   Registry registry;
-  std::unique_ptr<Authorizer> authorizer;
+  std::unique_ptr<RequestAuthorizer> authorizer;
+  LocalAuthorizer local_authorizer;
   Tokens tokens;
   Crds crds;
   AdmissionChain admission;
@@ -92,7 +97,7 @@ struct ApiServer::Parts {
   HttpWatches watches;
   CrdCleanup cleanup;
   Backups backups;
-  SelfReconciler flows, api_services, server_address, policies;
+  SelfReconciler flows, api_services, server_address, policies, returning;
   Aggregator aggregator;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
@@ -102,16 +107,18 @@ struct ApiServer::Parts {
         executors(*options.loop),
         registry(*options.store, builtin_kinds(), options.node_reports),
         authorizer(make_authorizer(options, registry)),
+        local_authorizer(*authorizer),
         tokens(options.auth, *options.clock, *options.rng),
         crds(*options.store, registry),
-        admission(make_chain(*authorizer, tokens, options)),
+        admission(make_chain(*authorizer, tokens, crds, options)),
         conversions(*options.store, registry, webhooks.get(), *options.rng),
-        writes(*options.store, registry,
-               WriteServices{
-                   options.clock, options.rng, &admission, addresses.get(), webhooks.get(),
-                   &webhook_configurations, &admission_policies, &conversions,
-                   !is_disabled(options.disabled_admission, "ResourceQuota"), authorizer.get()},
-               &crds),
+        writes(
+            *options.store, registry,
+            WriteServices{options.clock, options.rng, &admission, addresses.get(), webhooks.get(),
+                          &webhook_configurations, &admission_policies, &conversions,
+                          !is_disabled(options.disabled_admission, "ResourceQuota"),
+                          authorizer.get(), &crds.platform(), &options.answered_here},
+            &crds),
         authenticator(tokens, *options.store, registry),
         discovery(registry,
                   options.advertise_address + ":" + std::to_string(options.advertise_port)),
@@ -124,6 +131,8 @@ struct ApiServer::Parts {
         server_address(*options.store, registry, writes, *options.loop,
                        server_address_rule(bootstrap_options())),
         policies(*options.store, registry, writes, *options.loop, policy_types_rule()),
+        returning(*options.store, registry, writes, *options.loop,
+                  returning_rule(crds.platform(), returning_objects(), options.adorn_crd)),
         aggregator(*options.store, registry, writes, *options.loop, aggregator_options()) {
     serving.store = options.store;
     serving.registry = &registry;
@@ -155,6 +164,12 @@ struct ApiServer::Parts {
     return std::find(options.components.begin(), options.components.end(), "controller-manager") !=
            options.components.end();
   }
+  std::vector<json::Value> returning_objects() const {
+    std::vector<json::Value> objects = options.returning_objects;
+    if (options.platform_objects)
+      for (json::Value& object : platform_objects()) objects.push_back(std::move(object));
+    return objects;
+  }
   BootstrapOptions bootstrap_options() const {
     return {options.service_cidr, addresses->first(), options.advertise_address,
             options.advertise_port, options.platform_objects};
@@ -175,8 +190,12 @@ Result<std::unique_ptr<ApiServer>> ApiServer::create(Options options) {
   std::unique_ptr<ServiceAddresses> addresses = TRY(ServiceAddresses::make(options.service_cidr));
   auto parts = std::make_unique<Parts>(std::move(options), std::move(addresses));
   parts->platform_crds = TRY(parse_crds(parts->options.crd_yamls));
-  parts->crds.set_platform(
-      TRY(PlatformCrds::of(parts->platform_crds, parts->options.conversions)));
+  if (parts->options.adorn_crd)
+    for (json::Value& crd : parts->platform_crds) parts->options.adorn_crd(crd);
+  PlatformCrds platform =
+      TRY(PlatformCrds::of(parts->options.crd_yamls, parts->options.conversions));
+  TRY(platform.add_open(parts->options.open_kind_yamls));
+  parts->crds.set_platform(std::move(platform));
   parts->crds.refresh();
   if (!parts->options.audit.log_path.empty())
     parts->serving.audit = TRY(AuditLog::open(parts->options.audit, *parts->options.clock));
@@ -199,6 +218,16 @@ std::unique_ptr<kube::Client> ApiServer::client(Executor& executor, kube::Identi
 }
 
 kube::Discovery& ApiServer::discovery() { return parts_->registry; }
+
+kube::Authorizer& ApiServer::authorizer() { return parts_->local_authorizer; }
+
+Result<kube::User> ApiServer::user_of_token(std::string_view token,
+                                            const std::vector<std::string>& audiences) const {
+  Result<kube::User> user = parts_->authenticator.authenticate_token(token);
+  if (!user && !audiences.empty())
+    return parts_->authenticator.authenticate_token(token, audiences);
+  return user;
+}
 
 void ApiServer::set_webhook_transport(WebhookTransport* transport) {
   parts_->writes.set_webhook_transport(transport);
@@ -230,6 +259,7 @@ void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
                     parts_->server_address.start();
                     if (parts_->manages_controllers()) parts_->policies.start();
                     parts_->aggregator.start();
+                    parts_->returning.start();
                     done(std::move(result));
                   });
 }

@@ -1,6 +1,7 @@
 #include "apiserver/server/bootstrap.h"
 
 #include <algorithm>
+#include <map>
 
 #include "apiserver/auth/rbac_bootstrap.h"
 #include "apiserver/crd/crds.h"
@@ -14,6 +15,10 @@
 namespace hekla::apiserver {
 
 namespace {
+
+// Clients that delete something and wait for its end must have time to see it gone.
+constexpr std::chrono::seconds kReturnAfter{2};
+constexpr std::chrono::milliseconds kReturnLook{250};
 
 json::Value namespace_object(std::string_view name) {
   return json::Object{
@@ -66,26 +71,11 @@ WriteRequest request_for(ServedPtr served, json::Value object) {
   return request;
 }
 
-// Whether nobody has written the CRD's versions since we did.
-bool holds_our_versions(const json::Value& crd) {
-  const std::vector<ManagedEntry> entries = read_managed_fields(crd);
-  return entries.empty() ||
-         std::any_of(entries.begin(), entries.end(), [](const ManagedEntry& one) {
-           if (one.owner.manager != kBootstrapManager) return false;
-           auto spec = one.fields.children.find("f:spec");
-           return spec != one.fields.children.end() && spec->second.children.contains("f:versions");
-         });
-}
-
 // Both turn the creation of what is there into what is left to do; false: nothing.
-bool update_crd(const json::Value& stored, WriteRequest& request) {
-  if (!holds_our_versions(stored)) return false;
-  const json::Value* spec = json::find(request.body, "spec");
-  json::Value crd = stored;
-  crd.get_object()["spec"] = spec ? *spec : json::Value();
+// Admission puts what is ours into a CRD of the platform's that is written again.
+void update_crd(const json::Value& stored, WriteRequest& request) {
   request.verb = WriteRequest::Verb::update;
-  request.body = std::move(crd);
-  return true;
+  request.body = stored;
 }
 bool update_rbac(const json::Value& stored, WriteRequest& request,
                  std::vector<WriteRequest>& before) {
@@ -132,7 +122,7 @@ void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<j
     if (item) {
       const json::Value stored = decode_object(*served, *item);
       if (served->kind->traits.brings_kinds) {
-        if (!update_crd(stored, request)) continue;
+        update_crd(stored, request);
       } else if (tells_of_the_server(served->kind->resource, request.key)) {
         request.verb = WriteRequest::Verb::update;
         request.body = with_server_address(stored, request.body);
@@ -151,14 +141,8 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
   std::vector<json::Value> objects;
   for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"})
     objects.push_back(namespace_object(name));
-  if (options.platform_objects) {
-    for (std::string_view name : {"hekla-system", "volcano-system", "local-path-storage",
-                                  "kubeflow", "kubeflow-user-example-com"})
-      objects.push_back(namespace_object(name));
-    for (std::string_view ns : {"default", "kubeflow", "kubeflow-user-example-com"})
-      for (std::string_view name : {"default-editor", "default-viewer"})
-        objects.push_back(service_account_object(ns, name));
-  }
+  if (options.platform_objects)
+    for (json::Value& object : platform_objects()) objects.push_back(std::move(object));
   objects.push_back(
       priority_class("system-cluster-critical", 2000000000,
                      "Used for system critical pods that must run in the cluster, but "
@@ -206,6 +190,66 @@ void install_objects(store::Store& store, Registry& registry, Writes& writes, Ex
                  done(std::move(result));
                });
              });
+}
+
+ReconcileRule returning_rule(const PlatformCrds& platform, std::vector<json::Value> objects,
+                             std::function<void(json::Value&)> adorn_crd) {
+  struct Missing {
+    std::map<std::pair<std::string, kube::Key>, WallTime> since;
+  };
+  auto missing = std::make_shared<Missing>();
+  auto kept = std::make_shared<const std::vector<json::Value>>(std::move(objects));
+  ReconcileRule rule;
+  rule.kinds = {{"apiextensions.k8s.io", "v1", "customresourcedefinitions", ""},
+                {"", "v1", "namespaces", ""},
+                {"", "v1", "serviceaccounts", ""},
+                {"storage.k8s.io", "v1", "storageclasses", ""}};
+  rule.manager = kBootstrapManager;
+  rule.look = [missing, kept, adorn_crd, &platform](const Catalog& catalog,
+                                                    const store::Snapshot& snapshot, WallTime now) {
+    std::vector<WriteRequest> requests;
+    std::map<std::pair<std::string, kube::Key>, WallTime> since;
+    const auto look_for = [&](const ServedPtr& served, const kube::Key& key, auto make) {
+      if (!served || snapshot.get(served->bucket, storage_key(*served->kind, key))) return;
+      const std::pair id{served->kind->resource.plural, key};
+      auto known = missing->since.find(id);
+      WallTime first = known == missing->since.end() ? now : std::min(known->second, now);
+      if (now - first >= kReturnAfter) {
+        requests.push_back(request_for(served, make()));
+        first = now;  // tried again if it fails
+      }
+      since.emplace(id, first);
+    };
+    const ServedPtr crds = catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    for (const std::string& name : platform.names())
+      look_for(crds, {"", name}, [&] {
+        json::Value crd = platform.crd(name);
+        if (adorn_crd) adorn_crd(crd);
+        return crd;
+      });
+    for (const json::Value& object : *kept)
+      look_for(
+          kind_of(catalog, object),
+          {std::string(meta_string(object, "namespace")), std::string(meta_string(object, "name"))},
+          [&] { return object; });
+    missing->since = std::move(since);
+    return requests;
+  };
+  rule.again = [missing]() -> std::optional<Nanos> {
+    if (missing->since.empty()) return std::nullopt;
+    return kReturnLook;
+  };
+  return rule;
+}
+
+std::vector<json::Value> platform_objects() {
+  std::vector<json::Value> objects;
+  for (std::string_view name : {"hekla-system", "volcano-system", "local-path-storage", "kubeflow"})
+    objects.push_back(namespace_object(name));
+  for (std::string_view ns : {"default", "kubeflow"})
+    for (std::string_view name : {"default-editor", "default-viewer"})
+      objects.push_back(service_account_object(ns, name));
+  return objects;
 }
 
 }  // namespace hekla::apiserver

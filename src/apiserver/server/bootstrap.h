@@ -6,8 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "apiserver/crd/platform_crds.h"
 #include "apiserver/object/registry.h"
 #include "apiserver/server/bootstrap_options.h"
+#include "apiserver/server/self_reconciler.h"
 #include "apiserver/write/writes.h"
 #include "base/executor.h"
 #include "base/result.h"
@@ -18,6 +20,12 @@ namespace hekla::apiserver {
 
 // In an order in which each finds what it needs.
 std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options);
+// Objects among them that the platform works with and that come back when somebody deletes them.
+std::vector<json::Value> platform_objects();
+// Makes what is missing of the platform's CRDs and of `objects`, two seconds after it has gone.
+// `adorn_crd` may add to a CRD's metadata.
+ReconcileRule returning_rule(const PlatformCrds& platform, std::vector<json::Value> objects,
+                             std::function<void(json::Value& crd)> adorn_crd);
 // The CRDs in the given YAML texts.
 Result<std::vector<json::Value>> parse_crds(const std::vector<std::string_view>& yamls);
 

@@ -70,7 +70,7 @@ Result<void> identify(Exchange& exchange) {
 }
 
 Result<void> authorize(const Exchange& exchange) {
-  const Authorizer& authorizer = *exchange.serving.authorizer;
+  const RequestAuthorizer& authorizer = *exchange.serving.authorizer;
   std::string why;
   const auto settled = [&](std::string_view decision) {
     if (!exchange.audit) return;

@@ -12,6 +12,7 @@ struct SelfReconciler::State : std::enable_shared_from_this<State> {
   ReconcileRule rule;
   std::atomic<bool> scheduled{false};
   bool ended = false;
+  bool timed = false;  // a look is due after some time
   std::vector<std::unique_ptr<store::Store::Subscription>> subscriptions;
 
   State(store::Store& s, Registry& r, Writes& w, Executor& l, ReconcileRule u)
@@ -27,6 +28,15 @@ struct SelfReconciler::State : std::enable_shared_from_this<State> {
       self->look();
     });
   }
+  void wake_after(Nanos delay) {
+    if (std::exchange(timed, true)) return;
+    loop.post_after(delay, [weak = weak_from_this()] {
+      std::shared_ptr<State> self = weak.lock();
+      if (!self || self->ended) return;
+      self->timed = false;
+      self->wake();
+    });
+  }
 
   void look() {
     std::vector<WriteRequest> requests =
@@ -34,6 +44,8 @@ struct SelfReconciler::State : std::enable_shared_from_this<State> {
     for (WriteRequest& request : requests) request.field_manager = rule.manager;
     // A change made by the write, or the one that made it fail, wakes this again.
     if (!requests.empty()) writes.run(std::move(requests), loop, [](std::vector<WriteOutcome>) {});
+    if (rule.again)
+      if (std::optional<Nanos> delay = rule.again()) wake_after(*delay);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ReconcileRule {
   std::string manager;  // in whose name is written
   std::function<std::vector<WriteRequest>(const Catalog&, const store::Snapshot&, WallTime now)>
       look;
+  std::function<std::optional<Nanos>()> again = {};  // after a look: when to look once more
 };
 
 // Lives on `loop`.

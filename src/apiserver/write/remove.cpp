@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "apiserver/crd/platform_crds.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
@@ -116,6 +117,12 @@ std::int64_t pod_grace(const WriteScope& scope, const json::Value& pod) {
   return period < 0 ? 1 : std::min(period, kLongestGrace);
 }
 
+// A CRD of the platform's comes back, and finds its objects.
+bool is_platform_crd(const WriteScope& scope) {
+  return scope.kind().traits.brings_kinds && scope.services.platform_crds &&
+         scope.services.platform_crds->has(scope.request.key.name);
+}
+
 struct Grace {
   bool graceful = false;  // the kind takes its time
   bool pending = false;   // it already does, and this request changes nothing
@@ -163,7 +170,8 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope,
   std::vector<std::string> finalizers = policy_finalizers(scope, finalizers_of(object));
   set_finalizers(object, finalizers);
   bool held = !finalizers.empty();
-  if (scope.kind().rules.begin_removal) held |= scope.kind().rules.begin_removal(object, scope.now);
+  if (scope.kind().rules.begin_removal && !is_platform_crd(scope))
+    held |= scope.kind().rules.begin_removal(object, scope.now);
 
   PreparedWrite prepared;
   if (held || grace.period > 0) {
