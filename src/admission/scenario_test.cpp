@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "admission/conversion.h"
+#include "admission/pod_defaults.h"
 #include "admission/step.h"
 #include "base/disk.h"
 #include "json/parse.h"
@@ -39,7 +40,8 @@ const kube::Resource* resource_of(std::string_view kind) {
                                     &resources::train_jobs,
                                     &resources::training_runtimes,
                                     &resources::cluster_training_runtimes,
-                                    &resources::job_sets})
+                                    &resources::job_sets,
+                                    &pod_defaults})
     if (one->kind == kind) return one;
   return nullptr;
 }
@@ -274,6 +276,7 @@ TEST(AdmissionSteps, ServeAtUpstreamsPaths) {
   std::set<std::string_view> paths;
   for (const Step* step : all_steps()) paths.insert(step->path);
   EXPECT_EQ(paths, (std::set<std::string_view>{
+                       "/apply-poddefault",
                        "/jobversions/mutate",
                        "/mpijobs/validate",
                        "/mutate-jobset-x-k8s-io-v1alpha2-jobset",

@@ -6,14 +6,13 @@
 #include "admission/training_runtime.h"
 #include "json/go_text.h"
 #include "model/quantity.h"
+#include "model/torchtune.h"
 
 namespace hekla::admission {
 namespace {
 
 constexpr std::array<std::string_view, 4> kModels{"llama3_2/1B", "llama3_2/3B", "llama3_3/70B",
                                                   "qwen2_5/1.5B"};
-constexpr std::array<std::string_view, 4> kManaged{
-    "output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "tokenizer.merges_file"};
 
 std::vector<std::string> texts_at(const json::Value& job, std::string_view member) {
   std::vector<std::string> texts;
@@ -22,35 +21,9 @@ std::vector<std::string> texts_at(const json::Value& job, std::string_view membe
   return texts;
 }
 
-std::string changed(std::string text, char from, char to) {
-  for (char& c : text)
-    if (c == from) c = to;
-  return text;
-}
-
 std::string in_case(std::string text, int (*change)(int)) {
   for (char& c : text) c = static_cast<char>(change(static_cast<unsigned char>(c)));
   return text;
-}
-
-// torchtune-llama3.2-1b runs llama3_2/1B.
-std::string model_of(const std::string& runtime) {
-  const std::size_t first = runtime.find('-'), second = runtime.find('-', first + 1);
-  const bool three = first != std::string::npos && second != std::string::npos &&
-                     runtime.find('-', second + 1) == std::string::npos;
-  if (!three) return {};
-  return changed(runtime.substr(first + 1, second - first - 1), '.', '_') + "/" +
-         in_case(runtime.substr(second + 1), std::toupper);
-}
-
-bool is_on(const std::vector<std::string>& args, std::string_view option) {
-  return std::ranges::any_of(args, [&](const std::string& arg) {
-    const std::size_t equals = arg.find('=');
-    if (equals == std::string::npos || arg.find(option) >= equals) return false;
-    std::string value = in_case(arg.substr(equals + 1), std::tolower);
-    std::erase(value, ' ');
-    return value == "true";
-  });
 }
 
 std::int64_t gpus_in(const json::Value* resources) {
@@ -92,9 +65,9 @@ void check_quantized(const TrainJobView& view, const std::string& model, FieldEr
 }  // namespace
 
 void check_torchtune(const TrainJobView& view, FieldErrors& errors) {
-  if (texts_at(view.job, "command") != std::vector<std::string>{"tune", "run"}) return;
+  if (!model::is_torchtune(texts_at(view.job, "command"))) return;
   const std::string runtime = json::text_at(view.job, {"spec", "runtimeRef", "name"});
-  const std::string model = model_of(runtime);
+  const std::string model = model::torchtune_model(runtime);
   if (std::ranges::find(kModels, model) == kModels.end())
     errors.invalid_text(
         "spec.runtimeRef.name", runtime,
@@ -103,17 +76,14 @@ void check_torchtune(const TrainJobView& view, FieldErrors& errors) {
   if (nodes > 1 && model != "llama3_3/70B")
     errors.invalid("spec.trainer.numNodes", nodes, "must be 1 for " + model + " model");
   const std::vector<std::string> args = texts_at(view.job, "args");
-  const bool quantized = is_on(args, "model.quantize_base") && !is_on(args, "model.use_dora");
-  const bool lora = std::ranges::any_of(args, [](const std::string& arg) {
-    return arg.find("model.lora_attn_modules") != std::string::npos;
-  });
+  const auto [lora, quantized] = model::read_torchtune_args(args);
   if (nodes == 1 && quantized) check_quantized(view, model, errors);
   if (nodes > 1 && (lora || quantized))
     errors.invalid("spec.trainer.numNodes", nodes,
                    "LoRA fine-tuning is not supported for multi-node training in TorchTune");
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string key = args[i].substr(0, args[i].find('='));
-    if (std::ranges::find(kManaged, key) != kManaged.end())
+    if (std::ranges::find(model::kTorchtuneManaged, key) != model::kTorchtuneManaged.end())
       errors.invalid_text("spec.trainer.args[" + std::to_string(i) + "]", args[i],
                           "must not set immutable config " + json::go_quote(key) +
                               " in trainer args; it is managed by the runtime");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "admission/conversion_review.h"
+#include "admission/pod_defaults.h"
 #include "admission/resource_groups.h"
 #include "json/parse.h"
 
@@ -112,7 +113,8 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
   Settings settings;
   std::vector<const Step*> steps;
   ObjectCache queues, namespaces, configuration;
-  std::vector<const ObjectCache*> caches{&queues, &namespaces, &configuration};
+  ObjectCache defaults;  // need not be served, so nobody waits for them
+  std::vector<const ObjectCache*> caches{&queues, &namespaces, &configuration, &defaults};
 
   State(kube::Client& c, Settings s, std::vector<const Step*> st)
       : client(c),
@@ -122,11 +124,13 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
         namespaces(c, kube::resources::namespaces),
         configuration(c, kube::resources::config_maps,
                       {std::string(kConfigurationNamespace), "",
-                       "metadata.name=" + std::string(kConfigurationMap)}) {}
+                       "metadata.name=" + std::string(kConfigurationMap)}),
+        defaults(c, pod_defaults) {}
 
   bool synced() const {
-    return std::all_of(caches.begin(), caches.end(),
-                       [](const ObjectCache* cache) { return cache->synced(); });
+    return std::all_of(caches.begin(), caches.end(), [this](const ObjectCache* cache) {
+      return cache == &defaults || cache->synced();
+    });
   }
 
   struct Review {
@@ -195,6 +199,7 @@ void WebhookServer::start() {
   state_->queues.start();
   state_->namespaces.start();
   state_->configuration.start();
+  state_->defaults.start();
 }
 
 bool WebhookServer::synced() const { return state_->synced(); }
