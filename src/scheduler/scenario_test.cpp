@@ -349,6 +349,8 @@ class Runner {
         expect_writes(value.as_object());
       else if (what == "hyperNodes")
         expect_hyper_nodes(value.as_object());
+      else if (what == "granted")
+        expect_granted(value.as_object());
       else if (what == "annotations")
         expect_annotations(value.as_object());
       else if (what == "claims")
@@ -557,6 +559,12 @@ class Runner {
   void expect_hyper_nodes(const json::Object& wanted) {
     for (const auto& member : wanted)
       EXPECT_EQ(job(member.key()).hyper_node, text_of(member.value())) << member.key();
+  }
+
+  void expect_granted(const json::Object& wanted) {
+    for (const auto& member : wanted)
+      EXPECT_EQ(job(member.key()).granted, member.value().to_number<std::int32_t>())
+          << member.key();
   }
 
   const BindPreparation& preparation_of(std::string_view pod) {

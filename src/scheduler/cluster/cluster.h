@@ -156,6 +156,8 @@ class Cluster {
   JobId job_of(const model::Pod& pod, bool ours);
   TaskId add_task(const model::Pod& pod, bool ours);
   Impact update_task(TaskId id, const model::Pod& pod);
+  bool belongs_to_its_job(const Task& task, const model::Pod& pod) const;
+  void change_class(TaskId id, const model::Pod& pod, LabelPairs labels);
   void drop_task(TaskId id);
   void set_group(JobId id, const model::PodGroup& group);
   bool set_topology(JobId id, const model::PodGroup& group);

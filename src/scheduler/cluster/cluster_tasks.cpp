@@ -430,6 +430,27 @@ TaskId Cluster::add_task(const model::Pod& pod, bool ours) {
   return id;
 }
 
+bool Cluster::belongs_to_its_job(const Task& task, const model::Pod& pod) const {
+  const std::string& group = pod.metadata.annotation(model::keys::group_name);
+  if (!task.job.valid() || jobs_[task.job.index()].implicit) return group.empty();
+  return jobs_[task.job.index()].name == group;
+}
+
+void Cluster::change_class(TaskId id, const model::Pod& pod, LabelPairs labels) {
+  Task& task = tasks_[id.index()];
+  LabelSetId next_labels = terms_.intern_labels(names_.intern(pod.metadata.ns), std::move(labels));
+  terms_.join(next_labels, id);
+  terms_.leave(task.labels, id);
+  if (task.job.valid()) leave_sub_job(task);
+  task.labels = next_labels;
+  if (task.job.valid()) join_sub_job(task);
+  ClassId next = classify(pod, next_labels);
+  ++classes_[next.index()].users;
+  release_class(task.pod_class);
+  task.pod_class = next;
+  task.best_effort = classes_[next.index()].best_effort;
+}
+
 Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   Task& task = tasks_[id.index()];
   TaskStatus status = status_of(pod);
@@ -444,12 +465,7 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   if (task.evicting && (status == TaskStatus::running || status == TaskStatus::bound))
     status = TaskStatus::releasing;
   bool gated = !pod.spec.schedulingGates.empty();
-  const std::string& group = pod.metadata.annotation(model::keys::group_name);
-  bool same_job =
-      task.job.valid()
-          ? jobs_[task.job.index()].implicit ? group.empty() : jobs_[task.job.index()].name == group
-          : group.empty();
-  if (!same_job ||
+  if (!belongs_to_its_job(task, pod) ||
       (is_completed(status) && (!task.job.valid() || jobs_[task.job.index()].implicit))) {
     drop_task(id);
     Impact impact = put(pod);
@@ -485,20 +501,7 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   bool opened = task.gated && !gated;
   count_task(task, -1);
   charge_node(id, -1);
-  if (!same_class) {
-    LabelSetId next_labels =
-        terms_.intern_labels(names_.intern(pod.metadata.ns), std::move(labels));
-    terms_.join(next_labels, id);
-    terms_.leave(task.labels, id);
-    if (task.job.valid()) leave_sub_job(task);
-    task.labels = next_labels;
-    if (task.job.valid()) join_sub_job(task);
-    ClassId next = classify(pod, next_labels);
-    ++classes_[next.index()].users;
-    release_class(task.pod_class);
-    task.pod_class = next;
-    task.best_effort = classes_[next.index()].best_effort;
-  }
+  if (!same_class) change_class(id, pod, std::move(labels));
   task.gated = gated;
   task.status = status;
   task.node = node;

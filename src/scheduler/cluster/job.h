@@ -108,6 +108,8 @@ struct Job {
   Nanos reserve_after{-1};  // negative: as the queue says
   Nanos estimate{0};        // 0: not known
   Nanos hold{0};
+  std::int32_t elastic_members = 0;  // so many would it have; 0: it is not elastic
+  std::int32_t granted = 0;          // so many may it have for now; 0: as many as it wants
   std::vector<LostRoom> lost;
   WallTime inqueue_since{};  // as far as this scheduler has seen it
   WallTime started{};        // when the gang was complete

@@ -6,6 +6,8 @@
 //              hekla.io/reserve-after                              a duration: see PodGroup
 //   PodGroup   hekla.io/reserve-after       once it has waited this long, room is kept for it
 //              hekla.io/running-estimate    how long it will run, from its start
+//              hekla.io/elastic-members     so many members it would have, of which minMember do
+//              hekla.io/granted-members     so many it is given for now; written by the scheduler
 //              hekla.io/hold-room           how long a dead member's room is kept for its successor
 #pragma once
 

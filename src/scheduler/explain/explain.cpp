@@ -1,6 +1,7 @@
 #include "scheduler/explain/explain.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "scheduler/explain/inquiry.h"
@@ -160,6 +161,100 @@ Explanation explain_pod(Inquiry& inquiry, const World& world, const model::Pod& 
   return out;
 }
 
+std::string lowered(std::string text) {
+  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return text;
+}
+
+// The last condition of a job that holds.
+const json::Value* standing_of(const OtherJob& job) {
+  const json::Array* conditions = json::array_at(job.status, {"conditions"});
+  const json::Value* last = nullptr;
+  for (std::size_t i = 0; conditions && i < conditions->size(); ++i)
+    if (json::string_at((*conditions)[i], {"status"}) == "True") last = &(*conditions)[i];
+  return last;
+}
+
+bool is_pod_of(const OtherJob& job, const model::Pod& pod) {
+  const model::OwnerReference* owner = pod.metadata.controller();
+  if (owner != nullptr && owner->uid == job.metadata.uid) return true;
+  // Pods that Jobs make for it.
+  return owner != nullptr && owner->kind == "Job" && pod.metadata.ns == job.metadata.ns &&
+         (pod.metadata.label("training.kubeflow.org/job-name") == job.metadata.name ||
+          pod.metadata.label("jobset.sigs.k8s.io/jobset-name") == job.metadata.name);
+}
+
+// Why a job makes no pods at all, whatever the scheduler says.
+std::optional<Finding> why_idle(const World& world, const OtherJob& job) {
+  const bool in_policy = json::bool_at(job.spec, {"runPolicy", "suspend"});
+  if (in_policy || json::bool_at(job.spec, {"suspend"})) {
+    const std::string field = in_policy ? "spec.runPolicy.suspend" : "spec.suspend";
+    return Finding{"suspended", "it is suspended: it has no pods until " + field + " is false",
+                   "set " + field + " to false", json::Object{}};
+  }
+  std::string manager = std::string(json::string_at(job.spec, {"runPolicy", "managedBy"}));
+  if (manager.empty()) manager = json::string_at(job.spec, {"managedBy"});
+  if (manager.ends_with("/multikueue"))
+    return Finding{"managed-elsewhere",
+                   "its managedBy is " + manager + ": it is left to that",
+                   "leave managedBy away to have it run here",
+                   {{"managedBy", manager}}};
+  const std::string wrong = event_text(world, job.kind, job.metadata.ns, job.metadata.name,
+                                       {job.kind + "FailedValidation", "ValidationError"});
+  if (!wrong.empty())
+    return Finding{"invalid-job", "it was not begun: " + wrong, "correct the job", json::Object{}};
+  return std::nullopt;
+}
+
+// A job without a gang: each of its pods is placed by itself.
+void describe_pods(Inquiry& inquiry, const World& world, const OtherJob& job, Explanation& out) {
+  std::size_t placed = 0, all = 0;
+  const model::Pod* waiting = nullptr;
+  for (const model::Pod& pod : world.pods) {
+    if (!is_pod_of(job, pod)) continue;
+    ++all;
+    placed += !pod.spec.nodeName.empty();
+    if (pod.spec.nodeName.empty() && waiting == nullptr) waiting = &pod;
+  }
+  if (all == 0)
+    return conclude(out, {"no-pods",
+                          "it has neither a PodGroup nor pods: no controller has begun with it",
+                          "look at the log of the controllers (training-operator)",
+                          {}});
+  out.summary = std::to_string(placed) + " of " + std::to_string(all) + " pods are placed";
+  if (waiting == nullptr) return;
+  Explanation why = explain_pod(inquiry, world, *waiting);
+  out.findings = std::move(why.findings);
+  out.summary += "; " + waiting->metadata.name + " waits: " + why.summary;
+}
+
+Explanation explain_other_job(Inquiry& inquiry, const World& world, const OtherJob& job) {
+  const json::Value* standing = standing_of(job);
+  Explanation out{lowered(job.kind), job.metadata.ns, job.metadata.name, "Pending", "", {}};
+  if (standing != nullptr) out.state = json::string_at(*standing, {"type"});
+  static const std::set<std::string> over{"Succeeded", "Failed", "Complete", "Completed"};
+  if (over.contains(out.state)) {
+    out.summary = "the job is over: " + std::string(json::string_at(*standing, {"reason"})) + ", " +
+                  std::string(json::string_at(*standing, {"message"}));
+    return out;
+  }
+  if (std::optional<Finding> idle = why_idle(world, job)) {
+    conclude(out, std::move(*idle));
+    return out;
+  }
+  const model::PodGroup* group = nullptr;
+  for (const model::PodGroup& one : world.groups) {
+    const model::OwnerReference* owner = one.metadata.controller();
+    const bool own = owner != nullptr && owner->uid == job.metadata.uid;
+    if (own && one.metadata.ns == job.metadata.ns) group = &one;
+  }
+  if (group != nullptr)
+    describe_group(inquiry, world, *group, out);
+  else
+    describe_pods(inquiry, world, job, out);
+  return out;
+}
+
 Explanation explain_queue(Inquiry& inquiry, const model::Queue& queue) {
   Explanation out{"queue", "", queue.metadata.name, queue.status.state, "", {}};
   if (out.state.empty()) out.state = "Open";
@@ -219,8 +314,12 @@ Result<Explanation> explain(const World& world, const std::string& kind, const s
     if (queue == nullptr) return missing_object("queue", "", name);
     return explain_queue(*inquiry, *queue);
   }
+  for (const OtherJob& job : world.other_jobs)
+    if (lowered(job.kind) == kind && job.metadata.ns == ns && job.metadata.name == name)
+      return explain_other_job(*inquiry, world, job);
+  if (kind.ends_with("job") || kind == "jobset") return missing_object(kind, ns, name);
   return fail(Code::bad_request,
-              "\"" + kind + "\" cannot be explained: choose job, podgroup, pod or queue");
+              "\"" + kind + "\" cannot be explained: choose a job, podgroup, pod or queue");
 }
 
 }  // namespace hekla::scheduler

@@ -15,6 +15,14 @@
 
 namespace hekla::scheduler {
 
+// A job of another kind than Volcano's: of Kubeflow's, or a JobSet.
+struct OtherJob {
+  std::string kind;  // "TFJob"
+  model::ObjectMeta metadata;
+  json::Value spec, status;
+};
+BOOST_DESCRIBE_STRUCT(OtherJob, (), (kind, metadata, spec, status))
+
 // The objects an explanation looks at, as they were listed.
 struct World {
   std::vector<model::Node> nodes;
@@ -23,6 +31,7 @@ struct World {
   std::vector<model::Queue> queues;
   std::vector<model::PriorityClass> priority_classes;
   std::vector<model::VcJob> jobs;
+  std::vector<OtherJob> other_jobs;
   std::vector<json::Value> quotas, events;
   std::vector<std::pair<CompanionKind, Companion>> companions;
   std::string configuration;  // empty: the Helm chart's default
@@ -51,7 +60,8 @@ struct Explanation {
   std::string to_text() const;
 };
 
-// `kind` is job, podgroup, pod or queue. not_found names what does not exist.
+// `kind` is job, podgroup, pod, queue, or that of another job in small letters: tfjob. not_found
+// names what does not exist.
 Result<Explanation> explain(const World& world, const std::string& kind, const std::string& ns,
                             const std::string& name);
 

@@ -466,5 +466,48 @@ TEST_F(ExplainTest, QueuesShowTheirLineAndWhatFitsSaysSo) {
   EXPECT_EQ(json::string_at(made.to_json(), {"kind"}), "queue");
 }
 
+TEST_F(ExplainTest, TrainingJobsByTheirGroup) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  object(R"({apiVersion: kubeflow.org/v1, kind: TFJob,
+            metadata: {name: mnist, namespace: default, uid: u1},
+            spec: {}, status: {conditions: [{type: Created, status: "True"}]}})");
+  json::Value own = shorthand::group(
+      Bench::yaml("{name: mnist, minMember: 2, minResources: {cpu: 8}, phase: Pending}"), 1);
+  json::at_path(own, {"metadata", "ownerReferences"}) = Bench::yaml(
+      "[{apiVersion: kubeflow.org/v1, kind: TFJob, name: mnist, uid: u1, controller: true}]");
+  add(own, "PodGroup");
+  Explanation made = about("tfjob", "mnist");
+  EXPECT_EQ(made.state, "Created");
+  EXPECT_EQ(made.summary.substr(0, 44), "no pods exist yet, at least 2 are needed; it");
+  EXPECT_FALSE(explain(world, "pytorchjob", "default", "mnist"));
+}
+
+TEST_F(ExplainTest, TrainingJobsWithoutAGroup) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  object(R"({apiVersion: kubeflow.org/v1, kind: JAXJob, spec: {runPolicy: {suspend: true}},
+            metadata: {name: still, namespace: default, uid: u1}})");
+  EXPECT_EQ(text(about("jaxjob", "still"), "suspended"),
+            "it is suspended: it has no pods until spec.runPolicy.suspend is false");
+  object(R"({apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: lost, namespace: default,
+            uid: u2}})");
+  EXPECT_EQ(text(about("jaxjob", "lost"), "no-pods"),
+            "it has neither a PodGroup nor pods: no controller has begun with it");
+  object(R"({apiVersion: kubeflow.org/v1, kind: MPIJob, metadata: {name: bad, namespace: default,
+            uid: u3}})");
+  object(R"({apiVersion: v1, kind: Event, metadata: {name: e, namespace: default},
+            involvedObject: {kind: MPIJob, name: bad}, reason: MPIJobFailedValidation,
+            message: MPIJob failed validation because x})");
+  EXPECT_EQ(text(about("mpijob", "bad"), "invalid-job"),
+            "it was not begun: MPIJob failed validation because x");
+  object(R"({apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: over,
+            namespace: default, uid: u4}, status: {conditions: [{type: Complete, status: "True",
+            reason: JobsCompleted, message: all done}]}})");
+  EXPECT_EQ(about("trainjob", "over").summary, "the job is over: JobsCompleted, all done");
+  object(R"({apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: far, namespace: default,
+            uid: u5}, spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}})");
+  EXPECT_EQ(text(about("tfjob", "far"), "managed-elsewhere"),
+            "its managedBy is kueue.x-k8s.io/multikueue: it is left to that");
+}
+
 }  // namespace
 }  // namespace hekla::scheduler

@@ -24,26 +24,6 @@ bool has_class(const World& world, const std::string& name) {
                      [&](const model::PriorityClass& one) { return one.metadata.name == name; });
 }
 
-// The newest message among events of these reasons on an object.
-std::string event_text(const World& world, const std::string& kind, const std::string& ns,
-                       const std::string& name, const std::set<std::string>& reasons) {
-  std::string text;
-  std::string newest;
-  for (const json::Value& event : world.events) {
-    if (json::string_at(event, {"involvedObject", "kind"}) != kind ||
-        json::string_at(event, {"involvedObject", "name"}) != name ||
-        json::string_at(event, {"metadata", "namespace"}) != ns ||
-        !reasons.contains(std::string(json::string_at(event, {"reason"}))))
-      continue;
-    std::string at(json::string_at(event, {"lastTimestamp"}));
-    if (text.empty() || at >= newest) {
-      newest = at;
-      text = std::string(json::string_at(event, {"message"}));
-    }
-  }
-  return text;
-}
-
 // Dimensions in which used + needed exceeds hard, in the quota's own names.
 void add_quotas(const World& world, const model::PodGroup& group, std::vector<Finding>& out) {
   if (!group.spec.minResources) return;
@@ -111,6 +91,25 @@ bool ends_job(const std::vector<model::LifecyclePolicy>& policies) {
 
 }  // namespace
 
+std::string event_text(const World& world, const std::string& kind, const std::string& ns,
+                       const std::string& name, const std::set<std::string>& reasons) {
+  std::string text;
+  std::string newest;
+  for (const json::Value& event : world.events) {
+    if (json::string_at(event, {"involvedObject", "kind"}) != kind ||
+        json::string_at(event, {"involvedObject", "name"}) != name ||
+        json::string_at(event, {"metadata", "namespace"}) != ns ||
+        !reasons.contains(std::string(json::string_at(event, {"reason"}))))
+      continue;
+    std::string at(json::string_at(event, {"lastTimestamp"}));
+    if (text.empty() || at >= newest) {
+      newest = at;
+      text = std::string(json::string_at(event, {"message"}));
+    }
+  }
+  return text;
+}
+
 const model::PodGroup* group_of(const World& world, const model::VcJob& job) {
   for (const model::PodGroup& group : world.groups) {
     if (group.metadata.ns != job.metadata.ns) continue;
@@ -147,10 +146,12 @@ void add_missing_pods(const World& world, const model::PodGroup& group, const Jo
                       std::vector<Finding>& out) {
   add_quotas(world, group, out);
   const model::VcJob* owner = owner_of(world, group);
+  const model::OwnerReference* maker = group.metadata.controller();
   std::string said;
-  if (owner != nullptr)
-    said = event_text(world, "Job", group.metadata.ns, owner->metadata.name,
-                      {"FailedCreate", "FailedCreatePod", "CreatePodFailed"});
+  for (const std::string& name : {owner ? owner->metadata.name : "", maker ? maker->name : ""})
+    if (said.empty() && !name.empty())
+      said = event_text(world, maker ? maker->kind : "Job", group.metadata.ns, name,
+                        {"FailedCreate", "FailedCreatePod", "CreatePodFailed"});
   bool let_in = group.status.phase == "Inqueue" || group.status.phase == "Running" ||
                 group.status.phase == "Unknown";
   if (let_in && owner != nullptr && add_deadlock(*owner, job.min_available, out)) return;

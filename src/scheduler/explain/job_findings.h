@@ -2,6 +2,8 @@
 // nodes that are lost, jobs that nobody ends.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "scheduler/cluster/job.h"
@@ -9,6 +11,9 @@
 
 namespace hekla::scheduler {
 
+// The newest message among events of these reasons on an object; empty: there is none.
+std::string event_text(const World& world, const std::string& kind, const std::string& ns,
+                       const std::string& name, const std::set<std::string>& reasons);
 const model::PodGroup* group_of(const World& world, const model::VcJob& job);
 // The group's or its pods' priority class does not exist.
 void add_missing_priority_class(const World& world, const model::PodGroup& group,

@@ -11,6 +11,12 @@ Result<void> add_decoded(const json::Value& object, std::vector<T>& to) {
   return {};
 }
 
+bool has_other_jobs(std::string_view api_version) {
+  return api_version.starts_with("kubeflow.org/") ||
+         api_version.starts_with("trainer.kubeflow.org/") ||
+         api_version.starts_with("jobset.x-k8s.io/");
+}
+
 }  // namespace
 
 Result<void> World::add(const json::Value& object) {
@@ -22,6 +28,7 @@ Result<void> World::add(const json::Value& object) {
   if (kind == "Queue") return add_decoded(object, queues);
   if (kind == "PriorityClass") return add_decoded(object, priority_classes);
   if (kind == "Job" && version.starts_with("batch.volcano.sh/")) return add_decoded(object, jobs);
+  if (has_other_jobs(version)) return add_decoded(object, other_jobs);
   if (kind == "ResourceQuota") quotas.push_back(object);
   if (std::optional<CompanionKind> companion = companion_kind(kind))
     companions.emplace_back(*companion, TRY(json::decode<Companion>(object)));

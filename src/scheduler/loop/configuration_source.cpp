@@ -12,9 +12,11 @@ const std::string kComponent = "volcano";
 
 }  // namespace
 
-ConfigurationSource::ConfigurationSource(kube::Client& client, kube::Key config_map, Use use)
+ConfigurationSource::ConfigurationSource(kube::Client& client, kube::Key config_map,
+                                         json::Object metadata, Use use)
     : client_(client),
       key_(std::move(config_map)),
+      metadata_(std::move(metadata)),
       use_(std::move(use)),
       maps_(client, kube::resources::config_maps, {key_.ns, "", "metadata.name=" + key_.name}),
       events_(client, kComponent) {}
@@ -48,8 +50,11 @@ void ConfigurationSource::follow_map() {
       map_changed(*after);
   });
   maps_.on_settled([this] {
-    if (is_ready_ || !maps_.synced()) return;
-    if (!maps_.get(key_)) make_map();
+    if (!maps_.synced()) return;
+    const bool is_there = maps_.get(key_) != nullptr;
+    if (is_ready_ && !is_there) make_map_later();
+    if (is_ready_) return;
+    if (!is_there) make_map();
     become_ready();
   });
   maps_.start();
@@ -71,6 +76,9 @@ void ConfigurationSource::map_changed(const model::ConfigMap& map) {
 
 // Only what is missing is made: a map that someone has edited is theirs.
 void ConfigurationSource::make_map() {
+  json::Object metadata = metadata_;
+  metadata["name"] = key_.name;
+  metadata["namespace"] = key_.ns;
   kube::Write write;
   write.verb = kube::Write::Verb::create;
   write.resource = kube::resources::config_maps;
@@ -78,13 +86,27 @@ void ConfigurationSource::make_map() {
   write.body =
       json::Object{{"apiVersion", "v1"},
                    {"kind", "ConfigMap"},
-                   {"metadata", json::Object{{"name", key_.name}, {"namespace", key_.ns}}},
+                   {"metadata", std::move(metadata)},
                    {"data", json::Object{{kMember, std::string(helm_default_configuration())}}}};
-  client_.write(std::move(write), [](const kube::WriteResult& result) {
-    if (!result && result.error().code != Code::already_exists)
-      log_warn("scheduler", "the ConfigMap of the scheduler configuration was not made",
-               {{"error", result.error().message}});
+  client_.write(std::move(write), [this, weak = std::weak_ptr<bool>(alive_)](
+                                      const kube::WriteResult& result) {
+    if (result || result.error().code == Code::already_exists) return;
+    log_debug("scheduler", "the ConfigMap of the scheduler configuration was not made",
+              {{"error", result.error().message}});
+    if (weak.lock()) make_map_later();
   });
+}
+
+// Clients that delete it and wait for its end must have time to see it gone. Its namespace may be
+// gone with it, for a while.
+void ConfigurationSource::make_map_later() {
+  if (std::exchange(making_, true)) return;
+  client_.executor().post_after(std::chrono::seconds(2),
+                                [this, weak = std::weak_ptr<bool>(alive_)] {
+                                  if (!weak.lock()) return;
+                                  making_ = false;
+                                  if (!maps_.get(key_)) make_map();
+                                });
 }
 
 void ConfigurationSource::poll() {

@@ -23,7 +23,8 @@ class ConfigurationSource {
   using Use = std::function<Result<std::vector<std::string>>(const std::string& text)>;
   using Read = std::function<Result<std::string>()>;
 
-  ConfigurationSource(kube::Client& client, kube::Key config_map, Use use);
+  // `metadata`: labels and annotations of a map that is made.
+  ConfigurationSource(kube::Client& client, kube::Key config_map, json::Object metadata, Use use);
   ConfigurationSource(kube::Client& client, Read read, Nanos interval, Use use);
 
   // `ready` runs once, when the first text has been tried.
@@ -34,12 +35,15 @@ class ConfigurationSource {
   void follow_map();
   void map_changed(const model::ConfigMap& map);
   void make_map();
+  void make_map_later();
   void poll();
   void take(const std::string& text, const kube::EventTarget* about);
   void become_ready();
 
   kube::Client& client_;
   kube::Key key_;
+  json::Object metadata_;
+  bool making_ = false;  // the map, when those who deleted it have seen it gone
   Read read_;
   Nanos interval_{};
   Use use_;

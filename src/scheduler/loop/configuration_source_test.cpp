@@ -50,6 +50,19 @@ TEST_F(ConfigurationSourceTest, AMapThatIsThereIsNotTouchedAndHoldsFromTheFirstS
   EXPECT_FALSE(places("a"));
 }
 
+TEST_F(ConfigurationSourceTest, AMapThatIsDeletedComesBack) {
+  start();
+  const auto text = [&] {
+    return at(resources::config_maps, kMap.ns, kMap.name, {"data", "volcano-scheduler.conf"});
+  };
+  ASSERT_EQ(text(), std::string(helm_default_configuration()));
+  ASSERT_TRUE(api.remove(resources::config_maps, kMap));
+  simulation.run_for(std::chrono::seconds(1));
+  EXPECT_NE(text(), std::string(helm_default_configuration()));
+  simulation.run_for(std::chrono::seconds(2));
+  EXPECT_EQ(text(), std::string(helm_default_configuration()));
+}
+
 TEST_F(ConfigurationSourceTest, WhatHasNoEffectIsAnEvent) {
   node("{name: n1, cpu: 8, memory: 8Gi}");
   start();

@@ -114,7 +114,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     if (options.read_configuration)
       source.emplace(client, options.read_configuration, options.configuration_interval, use);
     else if (options.configuration.empty())
-      source.emplace(client, options.configuration_map, use);
+      source.emplace(client, options.configuration_map, options.configuration_map_metadata, use);
     if (source) source->start([this] { settled(); });
   }
 
@@ -195,17 +195,48 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     if (companions_awaited && !std::all_of(companions.begin(), companions.end(),
                                            [](const auto& one) { return one->synced(); }))
       return false;
-    return nodes.synced() && pods.synced() && groups.synced() && queues.synced() &&
-           priority_classes.synced();
+    // Deleted CRDs are no reason to leave plain pods waiting.
+    return nodes.synced() && pods.synced() && (groups.synced() || groups.absent()) &&
+           (queues.synced() || queues.absent()) && priority_classes.synced();
+  }
+
+  // Pods wait, where Queues are not served, in queues that only this scheduler knows.
+  void mind_queues() {
+    if (queues.absent() && own_queues.empty()) {
+      for (const std::string& name : {std::string("root"), options.default_queue}) {
+        model::Queue queue;
+        queue.metadata.name = name;
+        queue.metadata.uid = "own-" + name;
+        queue.spec.weight = 1;
+        queue.status.state = "Open";
+        own_queues.push_back(queue);
+        recording.put("Queue", queue);
+        note(cluster.put(queue));
+      }
+    } else if (!queues.absent()) {
+      for (const model::Queue& queue : std::exchange(own_queues, {}))
+        if (!queues.get({"", queue.metadata.name})) {
+          recording.gone("Queue", queue);
+          note(cluster.remove(queue));
+        }
+      if (running && !making_queues &&
+          (!queues.get({"", "root"}) || !queues.get({"", options.default_queue}))) {
+        making_queues = true;
+        client.executor().post_after(options.period, [weak = weak_from_this()] {
+          if (auto self = weak.lock()) self->make_queues();
+        });
+      }
+    }
   }
 
   void settled() {
     if (!synced()) return;
     if (!running) {
-      running = true;
+      running = making_queues = true;
       make_queues();
       note(Impact::decide);
     }
+    mind_queues();
     arm();
   }
 
@@ -442,7 +473,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     if (!queues.get({"", "root"})) missing.push_back(create_queue_write("root", false));
     if (!queues.get({"", options.default_queue}))
       missing.push_back(create_queue_write(options.default_queue, true));
-    if (missing.empty()) return;
+    making_queues = !missing.empty() && !queues.absent();
+    if (!making_queues) return;
     client.batch(std::move(missing),
                  [weak = weak_from_this()](const std::vector<kube::WriteResult>& results) {
                    auto self = weak.lock();
@@ -451,6 +483,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
                        std::any_of(results.begin(), results.end(), [](const kube::WriteResult& r) {
                          return !r && r.error().code != Code::already_exists;
                        });
+                   self->making_queues = failed;
                    if (!failed) return;
                    self->client.executor().post_after(self->options.period, [weak] {
                      if (auto again = weak.lock()) again->make_queues();
@@ -484,6 +517,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   kube::Informer<model::Pod> pods;
   kube::Informer<model::PodGroup> groups;
   kube::Informer<model::Queue> queues;
+  std::vector<model::Queue> own_queues;  // while there are no others
+  bool making_queues = false;            // those that every cluster has
   kube::Informer<model::PriorityClass> priority_classes;
   std::vector<std::unique_ptr<kube::Informer<Companion>>> companions;
   bool companions_awaited = true;

@@ -28,8 +28,10 @@ struct Options {
   // Read again every `configuration_interval` (a file that may be edited). Wins over the map.
   std::function<Result<std::string>()> read_configuration;
   Nanos configuration_interval{1'000'000'000};
-  // Watched; made with the Helm chart's default when it does not exist.
+  // Watched; made with the Helm chart's default when it does not exist, and again when it is
+  // deleted.
   kube::Key configuration_map{"volcano-system", "volcano-scheduler-configmap"};
+  json::Object configuration_map_metadata;  // labels and annotations it is made with
   // A session runs at least this often while something is pending.
   Nanos period{1'000'000'000};
   // How long status that decides nothing (a pod came up) is collected before it is reported.

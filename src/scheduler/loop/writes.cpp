@@ -111,9 +111,12 @@ kube::Write group_write(const Cluster& cluster, JobId id) {
                       {"succeeded", count_or_null(job.succeeded)},
                       {"failed", count_or_null(job.failed)}};
   if (!conditions.empty()) status["conditions"] = std::move(conditions);
-  json::Object metadata = only(job.uid);
-  if (!job.hyper_node.empty())
-    metadata["annotations"] = json::Object{{"volcano.sh/job-allocated-hypernode", job.hyper_node}};
+  json::Object metadata = only(job.uid), annotations;
+  if (!job.hyper_node.empty()) annotations["volcano.sh/job-allocated-hypernode"] = job.hyper_node;
+  if (job.elastic_members > 0)
+    annotations["hekla.io/granted-members"] =
+        job.granted > 0 ? json::Value(std::to_string(job.granted)) : json::Value(nullptr);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
   json::Object body{{"metadata", std::move(metadata)}, {"status", std::move(status)}};
   return patch(kube::resources::pod_groups, {job.ns, job.name}, std::move(body));
 }

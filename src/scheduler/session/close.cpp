@@ -151,8 +151,10 @@ void Session::close() {
     slot.plugin->close(*this);
     decisions_.times.plugin_close.emplace_back(slot.name, clock_->mono() - before);
   }
+  grant_sizes();
   for (JobId job : jobs_) {
-    if (!rests(job)) close_job(job);
+    const JobNotes* known = find_notes(job);
+    if (!rests(job) || (known && known->changed)) close_job(job);
     decisions_.waiting |= rests(job);
     decisions_.unschedulable_jobs += !at(job).is_ready();
   }

@@ -262,6 +262,13 @@ class Session {
   void report_pods(JobId job);
   void report_pod(TaskId task);
   void report_group_event(JobId job, bool changed);
+  // Elastic groups (elastic/elastic.cpp).
+  void grant_sizes();
+  void shrink_for(JobId waiting, std::vector<JobId>& elastic, Resources& room);
+  void grow(JobId job);
+  void grant(JobId job, std::int32_t granted);
+  Resources elastic_member(JobId job) const;
+  Resources elastic_room(QueueId queue) const;
   void write_queues();
   void record_gauges();
   void undo_kept();

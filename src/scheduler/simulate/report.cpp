@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/markup.h"
 #include "model/time.h"
 #include "scheduler/simulate/simulator.h"
 
@@ -29,23 +30,6 @@ std::string span_text(Nanos time) {
   if (time.count() < 0) return "–";
   if (time < std::chrono::seconds(1)) return time.count() == 0 ? "0 s" : "<1 s";
   return model::human_duration(time);
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out.push_back(c);
-  }
-  return out;
 }
 
 std::string padded(const std::string& text, std::size_t width) {
@@ -110,7 +94,7 @@ class Plot {
     }
     double middle = (height_ + kTop - kBottom) / 2;
     out_ += "<text text-anchor=\"middle\" transform=\"translate(14 " + number(middle) +
-            ") rotate(-90)\">" + escaped(up) + "</text>";
+            ") rotate(-90)\">" + escape_markup(up) + "</text>";
   }
   void line(double x1, double y1, double x2, double y2, const std::string& kind) {
     out_ += "<line class=\"" + kind + "\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) +
@@ -118,7 +102,7 @@ class Plot {
   }
   void label(double at_x, double at_y, const std::string& text, const std::string& anchor) {
     out_ += "<text x=\"" + number(at_x) + "\" y=\"" + number(at_y) + "\" text-anchor=\"" + anchor +
-            "\">" + escaped(text) + "</text>";
+            "\">" + escape_markup(text) + "</text>";
   }
   void add(const std::string& svg) { out_ += svg; }
   std::string close() { return out_ + "</svg>"; }
@@ -170,7 +154,7 @@ std::string usage_plot(const SimulationResult& result, std::size_t resource) {
       below[i] = value;
     }
     plot.add("<path fill=\"" + colour(q) + "\" fill-opacity=\".85\" d=\"" + top + bottom +
-             "Z\"><title>" + escaped(result.queues[q]) + "</title></path>");
+             "Z\"><title>" + escape_markup(result.queues[q]) + "</title></path>");
   }
   plot.line(kLeft, plot.y(result.capacity[resource]), kWidth - kRight,
             plot.y(result.capacity[resource]), "capacity");
@@ -218,7 +202,7 @@ std::string wait_plot(const SimulationResult& result) {
     }
     path += "H" + number(plot.x(longest));
     plot.add("<path class=\"curve\" stroke=\"" + colour(q) + "\" d=\"" + path + "\"><title>" +
-             escaped(result.queues[q]) + "</title></path>");
+             escape_markup(result.queues[q]) + "</title></path>");
   }
   return plot.close();
 }
@@ -248,7 +232,7 @@ std::string share_plot(const SimulationResult& result) {
     if (one.jobs == 0) continue;
     double had = used > 0 ? one.used_hours / used : 0, due = one.weight / weights;
     out += "<text class=\"name\" x=\"" + number(kName - 10) + "\" y=\"" + number(y + 18) +
-           "\" text-anchor=\"end\">" + escaped(one.name) + "</text>";
+           "\" text-anchor=\"end\">" + escape_markup(one.name) + "</text>";
     bar(y, had, "fill=\"" + colour(q) + "\"", percent(had) + " used");
     bar(y + 16, due, "class=\"due\"", percent(due) + " by weight " + number(one.weight, 0));
     y += kRow;
@@ -270,8 +254,8 @@ std::string job_plot(const SimulationResult& result, std::size_t every) {
     Nanos start = job.started() ? job.start : result.makespan;
     Nanos end = job.end.count() >= 0 ? job.end : result.makespan;
     std::string title =
-        "<title>" + escaped(job.ns + "/" + job.name) + " in " + escaped(job.queue) + ": " +
-        std::to_string(job.pods) + " pods, waits " + span_text(start - job.arrival) +
+        "<title>" + escape_markup(job.ns + "/" + job.name) + " in " + escape_markup(job.queue) +
+        ": " + std::to_string(job.pods) + " pods, waits " + span_text(start - job.arrival) +
         (job.started() ? ", runs " + span_text(end - job.start) : ", never starts") + "</title>";
     auto bar = [&](Nanos from, Nanos to, double height, const char* opacity) {
       plot.add("<rect x=\"" + number(plot.x(from)) + "\" y=\"" + number(y - height / 2) +
@@ -314,14 +298,14 @@ display:inline-block;width:10px;height:10px;border-radius:2px;margin:0 5px 0 14p
 </style>)";
 
 std::string card(const std::string& value, const std::string& name) {
-  return "<div class=\"card\"><b>" + escaped(value) + "</b><span>" + escaped(name) +
+  return "<div class=\"card\"><b>" + escape_markup(value) + "</b><span>" + escape_markup(name) +
          "</span></div>";
 }
 
 std::string key_of_queues(const SimulationResult& result, const std::string& more = "") {
   std::string out = "<div class=\"key\">queues";
   for (std::size_t q = 0; q < result.queues.size(); ++q)
-    out += "<i style=\"background:" + colour(q) + "\"></i>" + escaped(result.queues[q]);
+    out += "<i style=\"background:" + colour(q) + "\"></i>" + escape_markup(result.queues[q]);
   return out + more + "</div>";
 }
 
@@ -334,14 +318,15 @@ std::string queue_table(const SimulationResult& result) {
   std::string out =
       "<table><tr><th>queue</th><th>weight</th><th>jobs</th><th>started</th><th>mean wait</th>"
       "<th>median</th><th>95 %</th><th>longest</th><th>" +
-      escaped(result.resources.front()) + " hours</th><th>share</th><th>by weight</th></tr>";
+      escape_markup(result.resources.front()) + " hours</th><th>share</th><th>by weight</th></tr>";
   for (const QueueFigures& one : result.figures)
-    out += "<tr><td>" + escaped(one.name) + "</td><td>" + number(one.weight, 0) + "</td><td>" +
-           std::to_string(one.jobs) + "</td><td>" + std::to_string(one.started) + "</td><td>" +
-           span_text(one.mean_wait) + "</td><td>" + span_text(one.median_wait) + "</td><td>" +
-           span_text(one.p95_wait) + "</td><td>" + span_text(one.longest_wait) + "</td><td>" +
-           number(one.used_hours) + "</td><td>" + percent(all > 0 ? one.used_hours / all : 0) +
-           "</td><td>" + (one.jobs > 0 ? percent(one.weight / weights) : "–") + "</td></tr>";
+    out += "<tr><td>" + escape_markup(one.name) + "</td><td>" + number(one.weight, 0) +
+           "</td><td>" + std::to_string(one.jobs) + "</td><td>" + std::to_string(one.started) +
+           "</td><td>" + span_text(one.mean_wait) + "</td><td>" + span_text(one.median_wait) +
+           "</td><td>" + span_text(one.p95_wait) + "</td><td>" + span_text(one.longest_wait) +
+           "</td><td>" + number(one.used_hours) + "</td><td>" +
+           percent(all > 0 ? one.used_hours / all : 0) + "</td><td>" +
+           (one.jobs > 0 ? percent(one.weight / weights) : "–") + "</td></tr>";
   return out + "</table>";
 }
 
@@ -359,13 +344,14 @@ std::string job_table(const SimulationResult& result) {
       "<th>evicted pods</th></tr>";
   for (std::size_t i = 0; i < jobs.size() && i < kMostRows; ++i) {
     const SimulatedOutcome& job = *jobs[i];
-    out += "<tr><td>" + escaped(job.ns + "/" + job.name) + "</td><td>" + escaped(job.queue) +
-           "</td><td>" + std::to_string(job.pods) + "</td><td>" + span_text(job.arrival) +
-           "</td><td>" + (job.started() ? span_text(job.wait()) : "never started") + "</td><td>" +
+    out += "<tr><td>" + escape_markup(job.ns + "/" + job.name) + "</td><td>" +
+           escape_markup(job.queue) + "</td><td>" + std::to_string(job.pods) + "</td><td>" +
+           span_text(job.arrival) + "</td><td>" +
+           (job.started() ? span_text(job.wait()) : "never started") + "</td><td>" +
            (job.end.count() >= 0 ? span_text(job.end - job.start) : "–") + "</td><td>" +
            std::to_string(job.evictions) + "</td></tr>";
     if (!job.started())
-      out += "<tr><td class=\"why\" colspan=\"7\">" + escaped(job.waits) + "</td></tr>";
+      out += "<tr><td class=\"why\" colspan=\"7\">" + escape_markup(job.waits) + "</td></tr>";
   }
   return out + "</table>";
 }
@@ -480,11 +466,11 @@ std::string report_html(const SimulationResult& result, const std::string& title
   std::string out =
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width\"><title>" +
-      escaped(title) + "</title>" + kStyle + "</head><body><main><h1>" + escaped(title) +
-      "</h1><p>" + std::to_string(result.jobs.size()) + " jobs in " +
+      escape_markup(title) + "</title>" + kStyle + "</head><body><main><h1>" +
+      escape_markup(title) + "</h1><p>" + std::to_string(result.jobs.size()) + " jobs in " +
       std::to_string(result.queues.size()) + " queues, simulated with Hekla's own scheduler (" +
       std::to_string(result.sessions) + " sessions)</p><p class=\"summary\">" +
-      escaped(summary(result, totals)) + "</p><div class=\"cards\">";
+      escape_markup(summary(result, totals)) + "</p><div class=\"cards\">";
   out += card(std::to_string(totals.started) + " / " + std::to_string(result.jobs.size()),
               "jobs started");
   out += card(span_text(result.makespan), "until the last ended");
@@ -495,11 +481,11 @@ std::string report_html(const SimulationResult& result, const std::string& title
   out += card(number(result.fairness, 3), "fairness by weight (1 is equal)");
   out += "</div>";
   for (std::size_t r = 0; r < result.resources.size(); ++r)
-    out += "<section><h2>" + escaped(result.resources[r]) + " in use, " +
+    out += "<section><h2>" + escape_markup(result.resources[r]) + " in use, " +
            percent(result.utilisation[r]) + " on average</h2>" +
            key_of_queues(result, "<i class=\"dash\"></i>what the cluster has") +
            usage_plot(result, r) + "</section>";
-  out += "<section><h2>Shares of the " + escaped(result.resources.front()) +
+  out += "<section><h2>Shares of the " + escape_markup(result.resources.front()) +
          " hours that were used</h2>" + share_plot(result) + "</section>";
   out += "<section><h2>How long jobs waited</h2>" + key_of_queues(result) + wait_plot(result) +
          "</section>";
