@@ -10,6 +10,7 @@
 #include <map>
 
 #include "agent/image/masked_paths.h"
+#include "agent/image/recipe.h"
 #include "agent/machine/linux_machine.h"
 #include "agent/node/node.h"
 #include "agent/node/node_network.h"
@@ -24,6 +25,7 @@
 #include "base/disk.h"
 #include "base/log.h"
 #include "kube/informer.h"
+#include "model/in_process.h"
 
 namespace hekla::agent {
 namespace {
@@ -36,7 +38,7 @@ bool is_terminal(const model::Pod& pod) {
 }
 
 bool is_in_process(const model::Pod& pod) {
-  return pod.metadata.annotations.contains(kInProcessAnnotation);
+  return pod.metadata.annotations.contains(model::kInProcess);
 }
 
 Result<void> check_machine(const std::string& data_dir) {
@@ -213,6 +215,7 @@ Result<void> Agent::State::make_context(const MachineFacts& facts,
   context->metrics = metrics;
   context->token_source = options.token_source;
   context->images = TRY(ImageMap::parse(options.image_map));
+  context->usual_images = TRY(ImageMap::parse(default_image_map()));
   context->api = {options.api_host, options.api_port};
   context->host_api = options.host_api;
   context->runtime = machine->runtime_name();
@@ -221,6 +224,7 @@ Result<void> Agent::State::make_context(const MachineFacts& facts,
   context->cluster_domain = options.cluster_domain;
   context->dns_address = network->dns_address();
   context->ca_pem = options.ca_pem;
+  context->launcher = options.launcher;
   context->host_hosts = read_or_empty("/etc/hosts");
   context->host_resolv_conf = read_or_empty(options.resolv_conf);
   context->allocatable = capacity;
@@ -426,6 +430,10 @@ void Agent::start() {
 }
 
 net::Socket Agent::take_api_socket() { return state_->network->take_api_socket(); }
+Result<net::Socket> Agent::listen_for_pods(std::uint16_t port) {
+  return state_->network->listen_for_pods(port);
+}
+std::string Agent::gateway_address() const { return state_->network->dns_address(); }
 
 kube::PodStreams& Agent::streams() { return *state_->streams; }
 

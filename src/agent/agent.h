@@ -21,8 +21,8 @@
 
 namespace hekla::agent {
 
-// On pods that stand for a component of this process: nothing is run for them.
-inline const std::string kInProcessAnnotation = "hekla.io/in-process";
+// The StorageClass that a node makes at its start.
+json::Value local_path_class();
 
 struct Options {
   std::string data_dir;
@@ -43,8 +43,9 @@ struct Options {
   bool default_seccomp = false;                  // RuntimeDefault for pods that say nothing of it
   std::string api_host;  // where pods find the API server; empty: they are not told
   std::uint16_t api_port = 443;
-  ApiEndpoint host_api;  // the same for pods on the host's network
-  std::string ca_pem;    // the API server's, until the kube-root-ca.crt ConfigMap exists
+  ApiEndpoint host_api;            // the same for pods on the host's network
+  std::string ca_pem;              // the API server's, until the kube-root-ca.crt ConfigMap exists
+  std::string_view launcher = {};  // the program that runs pipeline steps in pods
   std::string pod_cidr = "10.244.0.0/16";
   std::string service_cidr = "10.96.0.0/16";
   std::string cluster_domain = "cluster.local";
@@ -76,6 +77,9 @@ class Agent {
   kube::PodStreams& streams();
   // Once: a socket in the pods' network at which the kubernetes service arrives, listening.
   net::Socket take_api_socket();
+  // Before start(): a socket that pods reach at gateway_address() and this port, listening.
+  Result<net::Socket> listen_for_pods(std::uint16_t port);
+  std::string gateway_address() const;
   const std::string& node_name() const;
 
   // From any thread. Stops working. keep_pods: containers run on, to be adopted by the next start;

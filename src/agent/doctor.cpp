@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "agent/gpu/gpu_driver.h"
+#include "agent/image/recipe.h"
 #include "agent/network/pod_network.h"
 #include "agent/rootless/holder.h"
 #include "base/disk.h"
@@ -94,6 +95,21 @@ Finding gpu_finding() {
   return {Grade::good, count, ""};
 }
 
+Finding recipes_finding() {
+  std::string ready, lacking;
+  std::set<std::string> packages;
+  for (const Recipe& recipe : all_recipes()) {
+    const std::vector<std::string> missing = missing_packages(recipe);
+    packages.insert(missing.begin(), missing.end());
+    std::string& names = missing.empty() ? ready : lacking;
+    names += (names.empty() ? "" : ", ") + recipe.name;
+  }
+  if (packages.empty()) return {Grade::good, "environments can be built: " + ready, ""};
+  std::string fix = "apt install";
+  for (const std::string& package : packages) fix += " " + package;
+  return {Grade::note, "environments that lack packages of Debian: " + lacking, fix};
+}
+
 }  // namespace
 
 bool has_file_system(const std::string& filesystems, const std::string& name) {
@@ -160,7 +176,8 @@ std::vector<Finding> examine_machine() {
           network_finding(),
           outside_finding(),
           kubectl_finding(),
-          gpu_finding()};
+          gpu_finding(),
+          recipes_finding()};
 }
 
 }  // namespace hekla::agent

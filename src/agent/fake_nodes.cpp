@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "kube/informer.h"
 #include "model/core.h"
+#include "model/in_process.h"
 #include "model/time.h"
 
 namespace hekla::agent {
@@ -96,7 +97,8 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
         pods(c, kube::resources::pods) {}
 
   bool is_mine(const model::Pod& pod) const {
-    return !pod.spec.nodeName.empty() && is_played(nodes.get({"", pod.spec.nodeName}));
+    return !pod.spec.nodeName.empty() && !pod.metadata.annotations.contains(model::kInProcess) &&
+           is_played(nodes.get({"", pod.spec.nodeName}));
   }
 
   void start() {

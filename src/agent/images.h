@@ -7,6 +7,7 @@
 
 #include "agent/image/build/image_build.h"
 #include "agent/image/image_store.h"
+#include "agent/image/recipe.h"
 #include "agent/image/registry/login_file.h"
 
 namespace hekla::agent {

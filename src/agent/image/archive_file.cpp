@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/os/file_descriptor.h"
-#include "base/sha256.h"
+#include "base/digest.h"
 
 namespace hekla::agent {
 namespace {
@@ -97,7 +97,7 @@ Result<std::string> uncompressed_digest(const std::string& path) {
   archive_entry* entry = nullptr;
   if (archive_read_next_header(reader.get(), &entry) < ARCHIVE_WARN)
     return archive_failure("read " + path, reader.get());
-  Sha256 digest;
+  Digest digest;
   std::vector<char> buffer(kArchiveBlock);
   while (true) {
     la_ssize_t n = archive_read_data(reader.get(), buffer.data(), buffer.size());

@@ -6,9 +6,11 @@
 #include <span>
 #include <sstream>
 
+#include "agent/image/recipe.h"
 #include "agent/image/registry/reference.h"
 #include "base/disk.h"
 #include "json/parse.h"
+#include "model/program_image.h"
 
 namespace hekla::agent {
 namespace {
@@ -73,6 +75,14 @@ std::string interpreter_home(const std::string& configuration) {
     return home.is_absolute() ? home.string() : "";
   }
   return {};
+}
+
+Result<std::string> recipe_named(const std::string& target) {
+  Result<Recipe> recipe = find_recipe(target);
+  if (!recipe)
+    return fail(Code::bad_request,
+                "the target is \"host\", \"registry\" or a recipe: " + recipe.error().message);
+  return std::move(recipe->name);
 }
 
 // One mapping while it is read: DIRs are relative to `place`.
@@ -200,11 +210,19 @@ Result<ImageMap> ImageMap::parse(const std::vector<std::string>& entries) {
     const std::size_t split = entry.find('=');
     const std::string pattern = trimmed(entry.substr(0, split));
     if (split == std::string::npos || pattern.empty())
-      return fail(Code::bad_request, "expected PATTERN=host");
+      return fail(Code::bad_request, "expected PATTERN=host or PATTERN=RECIPE");
     const std::vector<std::string> parts = split_parts(std::string_view(entry).substr(split + 1));
-    if (parts.front() != "host")
-      return fail(Code::bad_request, "the only target is \"host\", not \"" + parts.front() + "\"");
-    map.mappings_.push_back({pattern, TRY(MappingReader(place).read(std::span(parts).subspan(1)))});
+    const std::string& target = parts.front();
+    HostImageSpec spec = TRY(MappingReader(place).read(std::span(parts).subspan(1)));
+    if (target == "registry")
+      spec.registry = true;
+    else if (target != "host")
+      spec.recipe = TRY(recipe_named(target));
+    if (spec.registry && parts.size() > 1)
+      return fail(Code::bad_request, "\"registry\" takes no parts");
+    if (!spec.recipe.empty() && !spec.files.empty())
+      return fail(Code::bad_request, "files, venv and conda go with \"host\", not with a recipe");
+    map.mappings_.push_back({pattern, std::move(spec)});
     return {};
   };
   for (const std::string& entry : entries) {
@@ -217,7 +235,8 @@ Result<ImageMap> ImageMap::parse(const std::vector<std::string>& entries) {
     if (!text)
       return fail(Code::bad_request,
                   "image map \"" + entry +
-                      "\": expected PATTERN=host or a file of such lines: " + text.error().message);
+                      "\": expected PATTERN=host, PATTERN=RECIPE or a file of such lines: " +
+                      text.error().message);
     std::istringstream lines(*text);
     int number = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -233,7 +252,9 @@ Result<ImageMap> ImageMap::parse(const std::vector<std::string>& entries) {
 }
 
 const HostImageSpec* ImageMap::find(std::string_view image) const {
-  static const HostImageSpec kPlain;
+  static const HostImageSpec kPlain = {},
+                             kProgram{.files = {}, .config = {}, .program = true, .recipe = {}};
+  if (image == model::kProgramImage) return &kProgram;
   for (const Mapping& mapping : mappings_)
     if (matches_glob(mapping.pattern, image)) return &mapping.spec;
   return image == "host" ? &kPlain : nullptr;

@@ -116,12 +116,32 @@ TEST_F(ImageMapTest, AFileHasOneOnEachLine) {
       << why;
 }
 
+TEST_F(ImageMapTest, ARecipeMayStandForAnImage) {
+  ImageMap map = ImageMap::parse({"a/*=jax, workdir=/src", "b=registry", "*=host"}).value();
+  EXPECT_EQ(map.find("a/b")->recipe, "jax");
+  EXPECT_EQ(map.find("a/b")->config.working_dir, "/src");
+  EXPECT_FALSE(map.is_host("a/b"));
+  EXPECT_TRUE(map.find("b")->registry);
+  EXPECT_FALSE(map.is_host("b"));
+  EXPECT_TRUE(map.is_host("hekla"));
+  EXPECT_TRUE(map.find("hekla")->program) << "whatever is mapped";
+  EXPECT_FALSE(map.find("other")->program);
+}
+
 TEST_F(ImageMapTest, SaysWhichPartIsWrong) {
-  EXPECT_EQ(refusal("nginx=busybox"),
-            "image map \"nginx=busybox\": the only target is \"host\", not \"busybox\"");
-  EXPECT_EQ(refusal("=host"), "image map \"=host\": expected PATTERN=host");
+  EXPECT_TRUE(refusal("nginx=busybox")
+                  .starts_with("image map \"nginx=busybox\": the target is \"host\", \"registry\" "
+                               "or a recipe: there is no "
+                               "recipe \"busybox\"; there are hello, "));
+  EXPECT_EQ(refusal("=host"), "image map \"=host\": expected PATTERN=host or PATTERN=RECIPE");
+  EXPECT_EQ(refusal("a=registry, workdir=/x"),
+            "image map \"a=registry, workdir=/x\": \"registry\" takes no parts");
+  EXPECT_EQ(
+      refusal("a=jax, files=/etc:/x"),
+      "image map \"a=jax, files=/etc:/x\": files, venv and conda go with \"host\", not with a "
+      "recipe");
   EXPECT_TRUE(refusal("nginx").starts_with(
-      "image map \"nginx\": expected PATTERN=host or a file of such lines: "));
+      "image map \"nginx\": expected PATTERN=host, PATTERN=RECIPE or a file of such lines: "));
   auto part = [](const std::string& text) {
     const std::string all = refusal("a=host, " + text);
     return all.substr(all.find("\": part") + 3);

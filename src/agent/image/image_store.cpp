@@ -18,9 +18,9 @@
 #include "agent/record/pod_record.h"
 #include "agent/rootless/host_root.h"
 #include "base/crypto.h"
+#include "base/digest.h"
 #include "base/disk.h"
 #include "base/log.h"
-#include "base/sha256.h"
 #include "json/codec.h"
 #include "json/parse.h"
 
@@ -196,7 +196,8 @@ Result<json::Value> ImageStore::config_of(const StoredImage& image) const {
 }
 
 Result<StoredImage> ImageStore::assemble(const ImageReference& name, const std::string& digest,
-                                         const std::string& manifest_text, bool host) {
+                                         const std::string& manifest_text, bool host,
+                                         const std::map<std::string, std::string>& trees) {
   json::Value document = TRY(json::parse(manifest_text));
   ImageManifest manifest = TRY(read_manifest(document, host));
   StoredImage stored;
@@ -214,9 +215,17 @@ Result<StoredImage> ImageStore::assemble(const ImageReference& name, const std::
   for (std::size_t i = 0; i < manifest.layers.size(); ++i) {
     const BlobDescriptor& layer = manifest.layers[i];
     chain = sha256_hex(chain + " " + layer.digest);
+    const std::string place = layers_dir() + "/" + chain.substr(0, kChainDigits);
+    if (auto tree = trees.find(layer.digest);
+        tree != trees.end() && ::rename(tree->second.c_str(), place.c_str()) != 0)
+      return errno_error("rename " + tree->second);
     stored.layers.push_back(TRY(unpack(layer, diff_ids[i], chain, stored.layers)));
-    stored.blobs.push_back(layer.digest);
     stored.size += layer.size;
+    // Upon this machine an image is never sent on: its layers are kept unpacked alone.
+    if (host)
+      ::unlink(blob_path(layer.digest).c_str());
+    else
+      stored.blobs.push_back(layer.digest);
   }
   TRY(write_record(stored));
   return stored;
@@ -285,14 +294,22 @@ Result<StoredImage> ImageStore::add(const ImageReference& name,
   json::Value& diffs = json::at_path(config, {"rootfs", "diff_ids"});
   if (!diffs.is_array()) diffs = json::Array();
   json::at_path(config, {"rootfs", "type"}) = "layers";
+  std::map<std::string, std::string> trees;
   for (const NewLayer& layer : layers) {
-    BlobDescriptor blob = TRY(keep_file(layer.file));
+    CHECK(layer.tree.empty() || host, "a tree becomes a layer only upon this machine");
+    const std::string made = name.canonical() + " " + std::to_string(to_ns(options_.clock->wall()));
+    BlobDescriptor blob =
+        layer.tree.empty() ? TRY(keep_file(layer.file))
+                           : BlobDescriptor{"sha256:" + sha256_hex(made), disk_bytes(layer.tree)};
+    if (!layer.tree.empty()) trees[blob.digest] = layer.tree;
     descriptors.emplace_back(layer_descriptor(blob));
-    json::at_path(config, {"rootfs", "diff_ids"}).as_array().emplace_back(layer.diff_digest);
+    json::at_path(config, {"rootfs", "diff_ids"})
+        .as_array()
+        .emplace_back(layer.tree.empty() ? layer.diff_digest : blob.digest);
   }
   const std::string manifest =
       manifest_text(TRY(keep_text(json::serialize(config))), std::move(descriptors));
-  return assemble(name, "sha256:" + sha256_hex(manifest), manifest, host);
+  return assemble(name, "sha256:" + sha256_hex(manifest), manifest, host, trees);
 }
 
 Result<Removed> ImageStore::remove(const std::vector<std::string>& names,

@@ -17,6 +17,7 @@
 #include <boost/describe.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -88,6 +89,9 @@ class ImageStore {
   struct NewLayer {
     std::string file;
     std::string diff_digest;  // of the tar file before it was compressed
+    // In place of both, upon this machine: the upper directory of an overlay, which becomes the
+    // layer itself. Gigabytes need not be packed for an image that goes nowhere else.
+    std::string tree = {};
   };
   Result<StoredImage> add(const ImageReference& name, const std::optional<StoredImage>& base,
                           bool host, json::Value config, const std::vector<NewLayer>& layers);
@@ -123,9 +127,11 @@ class ImageStore {
   // The rest is called with the lock held.
   Result<BlobDescriptor> keep_text(const std::string& text);
   Result<BlobDescriptor> keep_file(const std::string& path);
-  // The blobs are here: unpacks the layers and gives the image its name.
+  // The blobs are here, or the `trees` by their digests: unpacks the layers and gives the image its
+  // name.
   Result<StoredImage> assemble(const ImageReference& name, const std::string& digest,
-                               const std::string& manifest_text, bool host);
+                               const std::string& manifest_text, bool host,
+                               const std::map<std::string, std::string>& trees = {});
   Result<std::string> unpack(const BlobDescriptor& blob, const std::string& diff_id,
                              const std::string& chain, const std::vector<std::string>& below);
   Result<void> write_record(const StoredImage& image);

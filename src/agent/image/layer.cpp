@@ -18,7 +18,7 @@
 
 #include "agent/os/file_descriptor.h"
 #include "agent/os/user_namespace.h"
-#include "base/sha256.h"
+#include "base/digest.h"
 
 namespace hekla::agent {
 namespace {
@@ -258,7 +258,7 @@ Result<void> LayerWriter::add(archive* reader, archive_entry* entry) {
 // The tar file within a layer's file, uncompressed and digested on its way to the one who reads it.
 struct TarStream {
   Archive file;
-  Sha256 digest;
+  Digest digest;
   const std::atomic<bool>* cancelled;
   bool ended = false;
 

@@ -11,6 +11,7 @@
 #include <ranges>
 #include <sstream>
 
+#include "agent/image/recipe.h"
 #include "agent/image/registry/login_file.h"
 #include "agent/os/files.h"
 #include "agent/os/user_namespace.h"
@@ -131,6 +132,7 @@ LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& execu
       image_(paths_, options_.hidden_paths),
       images_(
           ImageStoreOptions{options_.data_dir + "/images", until(options_.registries, stopping_)}),
+      builds_(options_.data_dir, executor),
       kept_logs_(options_.data_dir + "/joblogs"),
       pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)),
       probe_pool_(std::make_unique<WorkerPool>("hekla-probes", kProbeThreads)),
@@ -373,6 +375,31 @@ void LinuxMachine::pull_image(const ImageReference& image, RegistryLogins logins
         return images_.pull(image, logins);
       },
       std::move(done));
+}
+
+void LinuxMachine::make_image(const std::string& recipe, BuildProgress progress,
+                              Done<StoredImage> done) {
+  auto find = [this, recipe]() -> Result<std::optional<StoredImage>> {
+    return images_.find(recipe_reference(TRY(find_recipe(recipe))));
+  };
+  auto answer = std::make_shared<Done<StoredImage>>(std::move(done));
+  auto built = [this, find, recipe, answer](const Result<void>& outcome) {
+    if (!outcome) return (*answer)(std::unexpected(outcome.error()));
+    auto find_now = [find, recipe]() -> Result<StoredImage> {
+      std::optional<StoredImage> found = TRY(find());
+      if (found) return std::move(*found);
+      return fail(Code::unavailable, "recipe " + recipe + ": the image was removed again");
+    };
+    background<StoredImage>(find_now, std::move(*answer));
+  };
+  auto looked = [this, recipe, progress = std::move(progress), built,
+                 answer](Result<std::optional<StoredImage>> found) {
+    if (!found) return (*answer)(std::unexpected(found.error()));
+    if (*found) return (*answer)(std::move(**found));
+    if (Result<Recipe> known = find_recipe(recipe)) progress(known->cost());
+    builds_.build(recipe, progress, built);
+  };
+  background<std::optional<StoredImage>>(find, looked);
 }
 
 void LinuxMachine::launch(LaunchRequest request, Done<Launch> done) {

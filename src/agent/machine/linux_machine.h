@@ -10,6 +10,7 @@
 
 #include "agent/image/host_image.h"
 #include "agent/logs/kept_logs.h"
+#include "agent/machine/recipe_builds.h"
 #include "agent/network/pod_network.h"
 #include "agent/os/file_watch.h"
 #include "agent/pod/pod_machine.h"
@@ -71,8 +72,13 @@ class LinuxMachine final : public PodMachine {
   void find_image(const ImageReference& image, Done<std::optional<StoredImage>> done) override;
   void pull_image(const ImageReference& image, RegistryLogins logins,
                   Done<StoredImage> done) override;
-  // Pulls fail from now on, also the one under way: nobody waits for them any more.
-  void stop_pulling() { stopping_ = true; }
+  void make_image(const std::string& recipe, BuildProgress progress,
+                  Done<StoredImage> done) override;
+  // Pulls and builds fail from now on, also those under way: nobody waits for them any more.
+  void stop_pulling() {
+    stopping_ = true;
+    builds_.stop();
+  }
   void launch(LaunchRequest request, Done<Launch> done) override;
   void signal(const PodRecord& record, const ContainerRun& run, int number) override;
   void resize(const PodRecord& record, const ContainerRun& run, const Limits& limits,
@@ -170,6 +176,7 @@ class LinuxMachine final : public PodMachine {
   std::string runtime_name_;
   HostImage image_;
   ImageStore images_;
+  RecipeBuilds builds_;
   KeptLogs kept_logs_;
   std::unique_ptr<InstanceNamespace> namespace_;
   std::unique_ptr<PodNetwork> network_;

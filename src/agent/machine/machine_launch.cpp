@@ -18,6 +18,7 @@
 #include "agent/volumes/volume_store.h"
 #include "base/check.h"
 #include "base/disk.h"
+#include "model/program_image.h"
 
 namespace hekla::agent {
 
@@ -47,6 +48,17 @@ Result<std::string> share_mount(const std::string& source, const std::string& pl
       ::mount(nullptr, place.c_str(), nullptr, MS_SHARED, nullptr) != 0)
     return errno_error("share the mounts of " + source);
   return place;
+}
+
+// A program that was replaced meanwhile is the new one: it does the same work.
+Result<OciMount> program_mount() {
+  std::error_code error;
+  std::string path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (constexpr std::string_view gone = " (deleted)"; path.ends_with(gone))
+    path.resize(path.size() - gone.size());
+  if (error || !std::filesystem::is_regular_file(path, error))
+    return fail(Code::unavailable, "this program's file is gone: " + path);
+  return OciMount{model::kProgramPath, "none", path, {"bind", "rprivate", "ro"}};
 }
 
 }  // namespace
@@ -180,6 +192,7 @@ Result<void> LinuxMachine::mount_root(LaunchRequest& request, const std::string&
   if (!request.image) {
     for (OciMount& laid : TRY(image_.mount_root(bundle, request.host_image.files)))
       request.bundle.mounts.push_back(std::move(laid));
+    if (request.host_image.program) request.bundle.mounts.push_back(TRY(program_mount()));
     const std::string& user = request.host_image.config.user;
     return user.empty() ? Result<void>()
                         : apply_image_user(user, bundle + "/rootfs", request.bundle.security);

@@ -29,17 +29,18 @@ std::vector<std::string> name_servers(const std::string& text) {
   return out;
 }
 
-Result<net::Socket> listen_in_parent(LinuxMachine& machine, std::uint32_t address) {
+Result<net::Socket> listen_in_parent(LinuxMachine& machine, std::uint32_t address,
+                                     std::uint16_t port) {
   FileDescriptor socket = TRY(machine.parent_socket(SOCK_STREAM | SOCK_NONBLOCK));
   sockaddr_in name{};
   name.sin_family = AF_INET;
   name.sin_addr.s_addr = htonl(address);
-  name.sin_port = htons(kApiPort);
+  name.sin_port = htons(port);
   int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 ||
       ::listen(socket.get(), 1024) != 0)
-    return errno_error("listen for pods that talk to the API server");
+    return errno_error("listen for pods that talk to the platform");
   return net::Socket(socket.release());
 }
 
@@ -60,8 +61,12 @@ Result<void> NodeNetwork::open_names() {
   LinuxMachine& machine = parts_.machine;
   dns_ = TRY(DnsServer::start(TRY(machine.parent_socket(SOCK_DGRAM)),
                               TRY(machine.parent_socket(SOCK_STREAM)), options_.pods.gateway()));
-  api_socket_ = TRY(listen_in_parent(machine, options_.pods.gateway()));
+  api_socket_ = TRY(listen_in_parent(machine, options_.pods.gateway(), kApiPort));
   return {};
+}
+
+Result<net::Socket> NodeNetwork::listen_for_pods(std::uint16_t port) {
+  return listen_in_parent(parts_.machine, options_.pods.gateway(), port);
 }
 
 Result<void> NodeNetwork::open_ports() {

@@ -52,6 +52,8 @@ class NodeNetwork : public std::enable_shared_from_this<NodeNetwork> {
   std::string dns_address() const { return ipv4_text(options_.pods.gateway()); }
   // Once: a socket in the pods' network at which the kubernetes service arrives, listening.
   net::Socket take_api_socket() { return std::move(api_socket_); }
+  // Another one, on the same address.
+  Result<net::Socket> listen_for_pods(std::uint16_t port);
 
  private:
   Result<void> open_names();

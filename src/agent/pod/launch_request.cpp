@@ -163,7 +163,8 @@ Result<LaunchRequest> make_launch_request(const LaunchInput& input) {
   if (auto listed = pod.recursive_read_only.find(spec.name);
       listed != pod.recursive_read_only.end())
     request.recursive_read_only = listed->second;
-  if (const HostImageSpec* host = context.images.find(spec.image); host && !input.image)
+  if (const HostImageSpec* host = context.images.find(spec.image);
+      host && host->is_host() && !input.image)
     request.host_image = *host;
   const ImageConfig& image = input.image ? input.image->config : request.host_image.config;
 

@@ -63,9 +63,11 @@ struct PodContext {
   Metrics* metrics = nullptr;
   TokenSource token_source;
   ImageMap images;
+  ImageMap usual_images;      // for names that `images` says nothing about
   ApiEndpoint api, host_api;  // the second for pods on the host's network
   std::string runtime;        // crun, runc: the one handler of RuntimeClasses that there is
   std::string node_name, host_ip, cluster_domain, dns_address, ca_pem;
+  std::string_view launcher;  // of pipeline steps; may be empty
   std::string host_hosts, host_resolv_conf;
   model::ResourceList allocatable;
   std::int64_t machine_memory_bytes = 0;

@@ -44,6 +44,9 @@ struct Launch {
   std::optional<std::string> failure;
 };
 
+// On the agent's executor: a word about a build for people who wait.
+using BuildProgress = std::function<void(const std::string& text)>;
+
 // Called on the agent's executor; completions come back there. Each of them first saves the record.
 class PodMachine {
  public:
@@ -57,6 +60,10 @@ class PodMachine {
   virtual void find_image(const ImageReference& image, Done<std::optional<StoredImage>> done) = 0;
   // From its registry; one after the other. `logins` come before the machine's own.
   virtual void pull_image(const ImageReference& image, RegistryLogins logins,
+                          Done<StoredImage> done) = 0;
+  // The image of a recipe: found, or built now; those who ask meanwhile get the same. `progress` is
+  // told when a build is needed, and what it does.
+  virtual void make_image(const std::string& recipe, BuildProgress progress,
                           Done<StoredImage> done) = 0;
   // An error means that nothing has run and nothing will: inspect() finds the container as it was
   // before.

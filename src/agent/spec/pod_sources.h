@@ -33,6 +33,7 @@ struct ClaimVolume {
   std::string path;
   bool provisioned = false;  // by us: the pod's fsGroup applies
   bool must_exist = false;   // somebody prepared it: a local volume
+  bool read_only = false;    // the volume can be used in no other way
 };
 
 // All from the pod's own namespace. An object that does not exist is simply not in it.

@@ -162,6 +162,12 @@ Result<std::string> volume_path(const json::Value& volume) {
                                  "\" is neither a hostPath nor a local volume");
 }
 
+bool is_read_only(const json::Value& volume) {
+  const json::Array* modes = json::array_at(volume, {"spec", "accessModes"});
+  return modes && modes->size() == 1 && modes->front().is_string() &&
+         json::sv(modes->front().get_string()) == "ReadOnlyMany";
+}
+
 std::string claim_behind(const model::Pod& pod, const json::Value& volume) {
   if (json::object_at(volume, {"ephemeral"}))
     return pod.metadata.name + "-" + std::string(json::string_at(volume, {"name"}));

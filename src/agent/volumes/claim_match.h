@@ -37,6 +37,9 @@ json::Value volume_claim_ref(const json::Value& claim);
 // Where a bound volume's files are on this machine.
 Result<std::string> volume_path(const json::Value& volume);
 
+// A volume whose only access mode is ReadOnlyMany is mounted read-only, whatever a pod says.
+bool is_read_only(const json::Value& volume);
+
 // The name of the claim behind a volume of the pod: the one it mentions, or that made for an
 // ephemeral volume. Empty when there is none.
 std::string claim_behind(const model::Pod& pod, const json::Value& volume);

@@ -24,6 +24,16 @@ json::Value volume(const std::string& name, const std::string& size,
       .value();
 }
 
+TEST(ClaimMatch, AVolumeForReadersAloneIsReadOnly) {
+  auto volume = [](const char* modes) {
+    return json::parse(R"({"spec":{"accessModes":)" + std::string(modes) + "}}").value();
+  };
+  EXPECT_TRUE(is_read_only(volume(R"(["ReadOnlyMany"])")));
+  EXPECT_FALSE(is_read_only(volume(R"(["ReadOnlyMany","ReadWriteOnce"])")));
+  EXPECT_FALSE(is_read_only(volume(R"(["ReadWriteMany"])")));
+  EXPECT_FALSE(is_read_only(volume("[]")));
+}
+
 TEST(ClaimMatch, TakesTheSmallestThatFits) {
   std::vector<json::Value> volumes = {volume("small", "1Gi"), volume("large", "10Gi"),
                                       volume("right", "3Gi")};

@@ -154,6 +154,7 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     out.must_exist = json::object_at(volume, {"spec", "local"}) != nullptr;
     out.provisioned = json::string_at(volume, {"metadata", "annotations", kProvisionedBy}) ==
                       kLocalPathProvisioner;
+    out.read_only = is_read_only(volume);
     return out;
   }
 

@@ -6,6 +6,9 @@
 namespace hekla::agent {
 namespace {
 
+// Steps of pipelines get their launcher by a volume of this driver.
+constexpr std::string_view kLauncherDriver = "launcher.hekla.io";
+
 constexpr unsigned kDefaultMode = 0644;
 
 class Planner {
@@ -35,6 +38,11 @@ class Planner {
     } else if (const json::Value* source = member(volume, "projected")) {
       plan.kind = VolumePlan::Kind::files;
       TRY(add_projected(*source, plan));
+    } else if (const json::Value* source = member(volume, "csi");
+               source && !options_.launcher.empty() &&
+               json::string_at(*source, {"driver"}) == kLauncherDriver) {
+      plan.kind = VolumePlan::Kind::files;
+      plan.files.push_back({"hekla-launch", std::string(options_.launcher), 0555});
     } else if (const json::Value* source = member(volume, "hostPath")) {
       plan.kind = VolumePlan::Kind::host_path;
       plan.host_path = std::string(json::string_at(*source, {"path"}));
@@ -47,6 +55,7 @@ class Planner {
       plan.host_path = found->second.path;
       plan.provisioned = found->second.provisioned;
       plan.must_exist = found->second.must_exist;
+      plan.read_only = found->second.read_only;
     } else if (const json::Value* source = member(volume, "emptyDir")) {
       bool memory = json::string_at(*source, {"medium"}) == "Memory";
       plan.kind = memory ? VolumePlan::Kind::memory : VolumePlan::Kind::directory;

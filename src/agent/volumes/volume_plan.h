@@ -30,6 +30,7 @@ struct VolumePlan {
   std::string host_path, host_path_type;         // host_path; of a claim the path alone
   bool provisioned = false;                      // claim: a directory of ours
   bool must_exist = false;                       // claim: nothing is made in its place
+  bool read_only = false;                        // claim: whatever the pod says
   bool group_on_mismatch = false;                // fsGroupChangePolicy: OnRootMismatch
   std::optional<std::uint32_t> group;            // fsGroup
 };
@@ -37,6 +38,8 @@ struct VolumePlan {
 struct VolumePlanOptions {
   // Stands in for the ConfigMap kube-root-ca.crt until its publisher has made it.
   std::string ca_pem;
+  // The program that volumes of the driver launcher.hekla.io hold; empty: there is none.
+  std::string_view launcher = {};
 };
 
 // Fails in the kubelet's words: `MountVolume.SetUp failed for volume "x" : configmap "y" not

@@ -120,6 +120,9 @@ Result<void> write_one(const std::string& root, const VolumeFile& file,
 
 std::string top_of(const std::string& path) { return path.substr(0, path.find('/')); }
 
+// Beside the link to a claim that may only be read; no volume's name has a dot.
+constexpr const char* kReadOnlyMark = ".ro";
+
 Result<void> replace_link(const std::string& target, const std::string& path) {
   std::string temporary = path + "_tmp";
   ::unlink(temporary.c_str());
@@ -163,8 +166,10 @@ VolumeSources volume_sources_of(const model::Pod& pod, const std::string& volume
       continue;
     }
     if (json::find(volume, "persistentVolumeClaim")) {
-      sources[name] = {volumes_dir + "/" + name,
-                       json::bool_at(volume, {"persistentVolumeClaim", "readOnly"})};
+      const std::string place = volumes_dir + "/" + name;
+      std::error_code error;
+      sources[name] = {place, json::bool_at(volume, {"persistentVolumeClaim", "readOnly"}) ||
+                                  fs::is_symlink(place + kReadOnlyMark, error)};
       continue;
     }
     bool files = json::find(volume, "configMap") || json::find(volume, "secret") ||
@@ -190,6 +195,7 @@ Result<void> lay_out_volumes(const std::string& volumes_dir, const std::vector<V
           TRY(give_to_group(plan.host_path, *plan.group, plan.group_on_mismatch));
         TRY(make_directories(volumes_dir));
         TRY(replace_link(plan.host_path, directory));
+        if (plan.read_only) TRY(replace_link(plan.name, directory + kReadOnlyMark));
         break;
       case VolumePlan::Kind::files:
         TRY(write_files(directory, plan.files, plan.group));

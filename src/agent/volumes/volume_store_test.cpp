@@ -167,5 +167,19 @@ TEST_F(VolumeStoreTest, ALocalVolumeMustExist) {
   EXPECT_TRUE(lay_out_volumes(dir_ + "/volumes", {plan}));
 }
 
+TEST_F(VolumeStoreTest, AClaimForReadersIsReadOnlyWhateverThePodSays) {
+  model::Pod pod = json::decode_text<model::Pod>(R"({"spec":{"volumes":[
+      {"name":"r","persistentVolumeClaim":{"claimName":"r"}},
+      {"name":"w","persistentVolumeClaim":{"claimName":"w"}}]}})")
+                       .value();
+  VolumePlan reads{
+      .name = "r", .kind = VolumePlan::Kind::claim, .host_path = dir_ + "/disk", .read_only = true};
+  VolumePlan writes{.name = "w", .kind = VolumePlan::Kind::claim, .host_path = dir_ + "/disk"};
+  ASSERT_TRUE(lay_out_volumes(dir_ + "/volumes", {reads, writes}));
+  const VolumeSources sources = volume_sources_of(pod, dir_ + "/volumes");
+  EXPECT_TRUE(sources.at("r").read_only);
+  EXPECT_FALSE(sources.at("w").read_only);
+}
+
 }  // namespace
 }  // namespace hekla::agent

@@ -177,6 +177,10 @@ Result<int> BuildMachine::run(const BuildCommand& command,
       created = fail(Code::internal, "the command's monitor has vanished");
       break;
     }
+    if (command.cancelled && *command.cancelled) {
+      created = fail(Code::unavailable, "cancelled");
+      break;
+    }
     ::poll(nullptr, 0, static_cast<int>(kLookPeriod.count()));
   }
   tail.print(print);

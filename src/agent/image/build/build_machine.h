@@ -2,6 +2,7 @@
 // namespace of the builds' own. One build at a time; the next one takes away what a crash left.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@ struct BuildCommand {
   std::string cwd, user;
   std::vector<OciMount> mounts;
   bool network = true;  // this machine's, or none
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 // One owner, one thread, which stays in the namespace while this lives. Needs root.

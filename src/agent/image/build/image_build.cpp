@@ -18,8 +18,8 @@
 #include "agent/image/layer_pack.h"
 #include "agent/image/registry/http_transfer.h"
 #include "agent/os/user_namespace.h"
+#include "base/digest.h"
 #include "base/disk.h"
-#include "base/sha256.h"
 #include "json/parse.h"
 #include "model/time.h"
 
@@ -120,6 +120,7 @@ class Builder {
   Result<void> set_members(const DockerStep& step);
   Result<std::string> download(const std::string& url);
   Result<PackedLook> look_of(const DockerStep& step);
+  Result<std::optional<ImageStore::NewLayer>> layer_of(const Stage& stage);
   Result<StoredImage> finish(Stage& stage, const std::vector<ImageReference>& names);
   Result<StoredImage> base_image(const std::string& image);
   std::vector<std::string> shell_form(const DockerStep& step) const;
@@ -356,7 +357,7 @@ Result<std::string> Builder::download(const std::string& url) {
 Result<std::string> file_digest(const std::string& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno_error("open " + path);
-  Sha256 digest;
+  Digest digest;
   char buffer[1 << 16];
   while (true) {
     ssize_t n = ::read(file.get(), buffer, sizeof buffer);
@@ -493,6 +494,7 @@ Result<std::optional<OciMount>> Builder::mount_of(const std::string& text) {
 
 Result<void> Builder::run(const DockerStep& step) {
   BuildCommand command;
+  command.cancelled = request_.cancelled;
   command.rootfs = stage().rootfs();
   command.host = stage().host;
   command.args = shell_form(step);
@@ -595,22 +597,33 @@ Result<void> Builder::carry_out(const DockerStep& step) {
   return {};
 }
 
-Result<StoredImage> Builder::finish(Stage& stage, const std::vector<ImageReference>& names) {
-  std::vector<ImageStore::NewLayer> layers;
+// The stage's changes, if there are any. A stage that others are still built upon stays as it is.
+Result<std::optional<ImageStore::NewLayer>> Builder::layer_of(const Stage& stage) {
+  const std::string place = stage.bundle + "/upper";
+  if (stage.host && &stage == &stages_.back()) {
+    if (fs::is_empty(place)) return std::optional<ImageStore::NewLayer>();
+    return ImageStore::NewLayer{{}, {}, place};
+  }
   const std::string file = TRY(store_.temporary("layer"));
-  FileDescriptor upper(
-      ::open((stage.bundle + "/upper").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!upper) return errno_error("open " + stage.bundle + "/upper");
+  FileDescriptor upper(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!upper) return errno_error("open " + place);
   LayerPacker packer;
   TRY(packer.open(file, true));
   TRY(packer.add_upper(upper.get()));
   const bool empty = packer.is_empty();
   TRY(packer.close());
+  // An image has at least one layer, unless this machine's file system is below.
+  if (empty && (stage.base || stage.host)) return std::optional<ImageStore::NewLayer>();
+  return ImageStore::NewLayer{file, TRY(uncompressed_digest(file))};
+}
+
+Result<StoredImage> Builder::finish(Stage& stage, const std::vector<ImageReference>& names) {
+  std::vector<ImageStore::NewLayer> layers;
+  std::optional<ImageStore::NewLayer> layer = TRY(layer_of(stage));
   json::Value config = stage.config;
   config.as_object()["created"] = model::format_rfc3339(real_clock().wall());
-  // An image has at least one layer, unless this machine's file system is below.
-  if (!empty || (!stage.base && !stage.host)) {
-    layers.push_back({file, TRY(uncompressed_digest(file))});
+  if (layer) {
+    layers.push_back(std::move(*layer));
     json::Value& history = json::at_path(config, {"history"});
     if (!history.is_array()) history = json::Array();
     json::Object entry;

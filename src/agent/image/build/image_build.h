@@ -1,6 +1,7 @@
 // Builds an image from a Dockerfile. Blocks; needs root.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -25,6 +26,7 @@ struct BuildRequest {
   std::vector<std::string> hidden_paths;
   RegistryLogins logins;
   std::function<void(std::string_view)> print;  // what commands print, and the steps
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 // One layer on top of the base image's holds all that the steps have changed. Nothing is cached

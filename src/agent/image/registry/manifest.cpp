@@ -13,7 +13,7 @@
 
 #include "agent/image/registry/reference.h"
 #include "agent/os/file_descriptor.h"
-#include "base/sha256.h"
+#include "base/digest.h"
 
 namespace hekla::agent {
 namespace {
@@ -163,7 +163,7 @@ std::string manifest_text(const BlobDescriptor& config, json::Array layers) {
 Result<BlobDescriptor> describe_file(const std::string& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno_error("open " + path);
-  Sha256 digest;
+  Digest digest;
   BlobDescriptor out;
   char buffer[1 << 16];
   while (true) {

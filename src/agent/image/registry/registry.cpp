@@ -12,7 +12,7 @@
 #include "agent/os/file_descriptor.h"
 #include "base/bytes.h"
 #include "base/crypto.h"
-#include "base/sha256.h"
+#include "base/digest.h"
 #include "json/parse.h"
 #include "net/http.h"
 
@@ -296,7 +296,7 @@ struct RegistrySession::Download {
   explicit Download(const std::string& path) : path(path) {}
   std::string path;
   FileDescriptor file;
-  std::unique_ptr<Sha256> digest = std::make_unique<Sha256>();
+  std::unique_ptr<Digest> digest = std::make_unique<Digest>();
   std::int64_t size = 0;
   int failure = 0;
 
@@ -316,7 +316,7 @@ struct RegistrySession::Download {
   Result<void> restart() {
     if (::ftruncate(file.get(), 0) != 0 || ::lseek(file.get(), 0, SEEK_SET) != 0)
       return errno_error("truncate " + path);
-    digest = std::make_unique<Sha256>();
+    digest = std::make_unique<Digest>();
     size = 0;
     return {};
   }

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "model/program_image.h"
 #include "model/time.h"
 
 namespace hekla::agent {
@@ -41,6 +42,29 @@ RegistryLogins logins_of(const PodSources& sources, const std::string& pod) {
   return logins;
 }
 
+// Docker's registry goes without saying.
+std::string_view usual_name(std::string_view image) {
+  for (std::string_view prefix : {"docker.io/", "index.docker.io/"})
+    if (image.starts_with(prefix)) image.remove_prefix(prefix.size());
+  return image;
+}
+
+// A mapping's words count for more than the image's.
+void lay_over(const ImageConfig& said, ImageConfig& config) {
+  if (!said.user.empty()) config.user = said.user;
+  if (!said.working_dir.empty()) config.working_dir = said.working_dir;
+  if (!said.entrypoint.empty()) {
+    config.entrypoint = said.entrypoint;
+    config.cmd.clear();
+  }
+  if (!said.cmd.empty()) config.cmd = said.cmd;
+  for (const std::string& entry : said.env) {
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(config.env, [&](const std::string& old) { return old.starts_with(name); });
+    config.env.push_back(entry);
+  }
+}
+
 }  // namespace
 
 void ImagePull::prepare(std::size_t container, std::function<void()> next) {
@@ -48,7 +72,8 @@ void ImagePull::prepare(std::size_t container, std::function<void()> next) {
   next_ = std::move(next);
   image_.reset();
   message_ = "Container image \"" + spec.image + "\" already present on machine";
-  if (state_.context.images.is_host(spec.image)) return go_on();
+  const HostImageSpec* mapped = state_.context.images.find(spec.image);
+  if (mapped && mapped->is_host()) return go_on();
   Result<ImageReference> image = parse_reference(spec.image);
   if (!image)
     return refuse(container,
@@ -57,9 +82,12 @@ void ImagePull::prepare(std::size_t container, std::function<void()> next) {
                                            "\": " + image.error().message},
                   "InspectFailed");
   if (announce_back_off(spec)) return state_.step();
+  if (mapped && !mapped->recipe.empty()) return make(container, *mapped);
+  const HostImageSpec* usual =
+      mapped ? nullptr : state_.context.usual_images.find(usual_name(spec.image));
   const std::string policy = pull_policy(spec.imagePullPolicy, *image);
-  if (policy == "Always") return pull(container, *image);
-  find(container, *image, policy);
+  if (policy == "Always" && !usual) return pull(container, *image);
+  find(container, *image, policy, usual);
 }
 
 // Time for the next try after a failure: people see that we wait before they see that we try.
@@ -75,13 +103,15 @@ bool ImagePull::announce_back_off(const model::Container& spec) {
   return true;
 }
 
-void ImagePull::find(std::size_t container, const ImageReference& image,
-                     const std::string& policy) {
+void ImagePull::find(std::size_t container, const ImageReference& image, const std::string& policy,
+                     const HostImageSpec* otherwise) {
   state_.begin_work();
-  auto found = [this, container, policy, image](Result<std::optional<StoredImage>> here) {
+  auto found = [this, container, policy, image,
+                otherwise](Result<std::optional<StoredImage>> here) {
     state_.end_work();
     if (state_.ending != Ending::no) return state_.step();
-    if (here && *here) {
+    if (here && !*here && otherwise) return make(container, *otherwise);
+    if (here && *here && policy != "Always") {
       image_ = std::move(**here);
       return go_on();
     }
@@ -92,6 +122,47 @@ void ImagePull::find(std::size_t container, const ImageReference& image,
            "ErrImageNeverPull");
   };
   state_.context.machine.find_image(image, state_.guarded(std::move(found)));
+}
+
+void ImagePull::make(std::size_t container, const HostImageSpec& mapped) {
+  state_.begin_work();
+  pulling_ = true;
+  const int number = ++number_;
+  auto progress = [this, container, number](const std::string& text) {
+    if (number_ == number) make_progress(container, text);
+  };
+  auto done = [this, container, number, &mapped](Result<StoredImage> image) {
+    if (number_ == number) made(container, mapped, std::move(image));
+  };
+  state_.context.machine.make_image(mapped.recipe, state_.guarded(std::move(progress)),
+                                    state_.guarded(std::move(done)));
+}
+
+// The first word is what it will cost; each is the reason why the container waits.
+void ImagePull::make_progress(std::size_t container, const std::string& text) {
+  const model::Container& spec = *state_.spec_of(container);
+  auto held = state_.holds.find(spec.name);
+  if (held == state_.holds.end() || held->second.why.reason != model::kImageBuilding)
+    state_.event("Normal", "Building",
+                 "Building image \"" + spec.image + "\" by a recipe: " + text);
+  state_.holds[spec.name] = {state_.now(), {std::string(model::kImageBuilding), text}};
+  state_.report();
+}
+
+void ImagePull::made(std::size_t container, const HostImageSpec& mapped,
+                     Result<StoredImage> image) {
+  const model::Container& spec = *state_.spec_of(container);
+  if (auto held = state_.holds.find(spec.name);
+      held != state_.holds.end() && held->second.why.reason == model::kImageBuilding)
+    state_.holds.erase(held);
+  state_.end_work();
+  pulling_ = false;
+  if (!image) return pull_failed(container, image.error().message);
+  failures_.erase(spec.name);
+  image_ = std::move(*image);
+  message_ = "Container image \"" + spec.image + "\" is " + image_->name;
+  lay_over(mapped.config, image_->config);
+  go_on();
 }
 
 // No waiting changes it by itself; it is said again, and tried again, all the same.

@@ -31,7 +31,13 @@ class ImagePull {
   void forget(const std::string& container) { failures_.erase(container); }
 
  private:
-  void find(std::size_t container, const ImageReference& image, const std::string& policy);
+  // An image that is not here is made as `otherwise` says, if that is given.
+  void find(std::size_t container, const ImageReference& image, const std::string& policy,
+            const HostImageSpec* otherwise);
+  // By a recipe of ours.
+  void make(std::size_t container, const HostImageSpec& mapped);
+  void make_progress(std::size_t container, const std::string& text);
+  void made(std::size_t container, const HostImageSpec& mapped, Result<StoredImage> image);
   void pull(std::size_t container, const ImageReference& image);
   void pulled(std::size_t container, WallTime begun, Result<StoredImage> image);
   void pull_failed(std::size_t container, const std::string& why);

@@ -35,6 +35,44 @@ TEST_F(PodWorkerTest, AnotherImageEndsTheBackOff) {
   EXPECT_EQ(calls(), "remove c, launch c#5") << "as if for the first time";
 }
 
+TEST_F(PodWorkerTest, ANameThatStandsForARecipeIsBuilt) {
+  context_.usual_images =
+      ImageMap::parse({"pytorch/*=pytorch, workdir=/w, env=A=map, entrypoint=[\"/mine\"]"}).value();
+  begin("Never", "", "docker.io/pytorch/pytorch:2");
+  EXPECT_TRUE(has_event(
+      "Building", "Building image \"docker.io/pytorch/pytorch:2\" by a recipe: downloads much"));
+  EXPECT_EQ(container().state.waiting->reason, "ErrImagePull");
+  EXPECT_EQ(container().state.waiting->message, "no such package");
+  machine_.images["pytorch"] = {"hekla.io/pytorch:py",
+                                "sha256:1",
+                                "hekla.io/pytorch@sha256:1",
+                                7,
+                                {"l"},
+                                {"", "/srv", {"PATH=/p", "A=image"}, {"/entry"}, {"arg"}}};
+  pass(seconds(11));
+  pass(seconds(11));
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(container().imageID, "hekla.io/pytorch@sha256:1");
+  EXPECT_EQ(machine_.cwd, "/w");
+}
+
+TEST_F(PodWorkerTest, AnImageThatIsHereComesBeforeARecipe) {
+  context_.usual_images = ImageMap::parse({"nginx*=pytorch"}).value();
+  machine_.images["docker.io/library/nginx:1.25"] = {
+      "docker.io/library/nginx:1.25",  "sha256:1", "docker.io/library/nginx@sha256:1", 7, {"l"},
+      {"", "/srv", {}, {"/entry"}, {}}};
+  begin("Never", "", "nginx:1.25");
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(container().imageID, "docker.io/library/nginx@sha256:1");
+}
+
+TEST_F(PodWorkerTest, AMappingComesBeforeTheUsualOne) {
+  context_.images = ImageMap::parse({"nginx*=registry"}).value();
+  context_.usual_images = ImageMap::parse({"nginx*=pytorch"}).value();
+  begin("Never", "", "nginx:1.25");
+  EXPECT_TRUE(has_event("Pulling", "Pulling image \"nginx:1.25\""));
+}
+
 TEST_F(PodWorkerTest, AnImageThatCannotBePulledIsTriedAgain) {
   begin("Never", "", "nginx:1.25");
   EXPECT_EQ(container().state.waiting->reason, "ErrImagePull");

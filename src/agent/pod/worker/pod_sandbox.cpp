@@ -110,7 +110,7 @@ std::optional<Refusal> PodSandbox::refusal() const {
 
 Result<std::vector<VolumePlan>> PodSandbox::volumes(const PodSources& sources) const {
   return plan_volumes(*state_.pod, state_.facts(), sources,
-                      VolumePlanOptions{state_.context.ca_pem});
+                      VolumePlanOptions{state_.context.ca_pem, state_.context.launcher});
 }
 
 void PodSandbox::plan(const PodSources& sources) {

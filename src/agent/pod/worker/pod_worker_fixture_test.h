@@ -57,6 +57,15 @@ class FakeMachine final : public PodMachine {
     images[image.canonical()] = found->second;
     answer<StoredImage>(std::move(done), found->second);
   }
+  void make_image(const std::string& recipe, BuildProgress progress,
+                  Done<StoredImage> done) override {
+    calls.push_back("make " + recipe);
+    progress("downloads much");
+    auto found = images.find(recipe);
+    if (found == images.end())
+      return answer<StoredImage>(std::move(done), fail(Code::unavailable, "no such package"));
+    answer<StoredImage>(std::move(done), found->second);
+  }
   void launch(LaunchRequest request, Done<Launch> done) override {
     args = request.bundle.args;
     cwd = request.bundle.cwd;
