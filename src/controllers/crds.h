@@ -8,5 +8,7 @@ namespace hekla::controllers {
 
 // One YAML document each, in the order of their file names.
 std::span<const std::string_view> crd_yamls();
+// The lists of api/open_kinds, one YAML document each.
+std::span<const std::string_view> open_kind_yamls();
 
 }  // namespace hekla::controllers

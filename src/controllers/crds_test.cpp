@@ -79,7 +79,7 @@ TEST(Crds, DefineTheKindsTheClientKnows) {
        {"colocationconfigurations.config.volcano.sh", "hyperjobs.training.volcano.sh",
         "datasources.datadependency.volcano.sh", "datasourceclaims.datadependency.volcano.sh"})
     EXPECT_TRUE(crds.contains(name)) << name;
-  EXPECT_EQ(crds.size(), 25u);
+  EXPECT_EQ(crds.size(), 32u);
 }
 
 TEST(Crds, PrintTheColumnsOfTheTutorials) {
@@ -120,6 +120,11 @@ TEST(Crds, ServeTheVersionsOfTheTutorials) {
   EXPECT_EQ(served_versions(crds["tfjobs.kubeflow.org"]),
             "v1(stored) v1beta2 v1beta1 v1alpha2 v1alpha1 ");
   EXPECT_EQ(served_versions(crds["mpijobs.kubeflow.org"]), "v1(stored) v2beta1 ");
+  EXPECT_EQ(served_versions(crds["notebooks.kubeflow.org"]), "v1(stored) v1beta1 v1alpha1 ");
+  EXPECT_EQ(served_versions(crds["profiles.kubeflow.org"]), "v1(stored) v1beta1 ");
+  EXPECT_EQ(served_versions(crds["poddefaults.kubeflow.org"]), "v1alpha1(stored) ");
+  EXPECT_EQ(served_versions(crds["virtualservices.networking.istio.io"]),
+            "v1alpha3(stored) v1beta1 v1 ");
   EXPECT_EQ(served_versions(crds["jobsets.jobset.x-k8s.io"]), "v1alpha2(stored) ");
 }
 

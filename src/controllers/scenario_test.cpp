@@ -113,6 +113,8 @@ test::ScenarioRig volcano() {
     if (world.streams) controllers->set_pod_streams(world.streams.get());
     return controllers;
   };
+  // The next scenario may stand at the same address: it must not find this one's listening pods.
+  rig.end = [worlds](Scenario& scenario) { worlds->erase(&scenario); };
   rig.verbs["listen"] = [worlds](Scenario& scenario, const json::Value& value) {
     listen((*worlds)[&scenario], value);
   };
@@ -146,7 +148,8 @@ TEST_P(DescribedKinds, HoldThoughAnyWriteFails) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, DescribedKinds,
-                         ::testing::Values("cron_jobs", "cron_rules", "flows", "plain_pods"),
+                         ::testing::Values("cron_jobs", "cron_rules", "flows", "flow_rules",
+                                           "plain_pods"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

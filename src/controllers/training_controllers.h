@@ -1,5 +1,5 @@
-// The training kinds of kubeflow.org as one component: TFJob, PyTorchJob, MPIJob and every other
-// one that is described in controllers/training/kinds, on shared caches.
+// The training kinds as one component, on shared caches: TFJob, PyTorchJob, MPIJob and every other
+// one that is described in controllers/training/kinds, TrainJob and JobSet.
 #pragma once
 
 #include <memory>

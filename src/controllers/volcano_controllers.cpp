@@ -31,7 +31,8 @@ struct VolcanoControllers::Parts {
   Parts(kube::Client& client, const Options& options, Metrics* metrics)
       : caches(client), events(client, "vc-controller-manager"), bus(caches) {
     auto runs = [&](const char* name) { return !options.disabled.contains(name); };
-    if (runs("job-controller")) jobs.emplace(client, caches, events, metrics, options.max_requeue);
+    if (runs("job-controller"))
+      jobs.emplace(client, caches, events, metrics, options.max_requeue, options.plugin_defaults);
     if (runs("queue-controller")) queues.emplace(caches, events, options.max_requeue);
     if (runs("pg-controller"))
       groups.emplace(caches, PodGroupController::Options{options.scheduler_names,

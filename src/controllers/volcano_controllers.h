@@ -2,6 +2,7 @@
 // JobFlow, JobTemplate and HyperNode, on shared caches.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,6 +28,8 @@ class VolcanoControllers {
     // A job's round that fails so often in a row ends the job, a queue's command is dropped;
     // -1: never.
     int max_requeue = 15;
+    // Arguments of job plugins, by name, that jobs may override.
+    std::map<std::string, std::vector<std::string>> plugin_defaults;
     // Of names(): those that do not run.
     std::set<std::string> disabled;
   };

@@ -68,7 +68,10 @@ Scenario::Scenario(ScenarioRig rig, std::optional<Fault> fault)
       api_(simulation_.clock()),
       executor_(&simulation_.add("component")) {}
 
-Scenario::~Scenario() = default;
+Scenario::~Scenario() {
+  component_.reset();
+  if (rig_.end) rig_.end(*this);
+}
 
 void Scenario::run(const json::Value& document) {
   document_ = document;
@@ -171,7 +174,8 @@ const kube::Resource* Scenario::resource_of(std::string_view kind,
 kube::Key Scenario::key_of(const kube::Resource& resource, const json::Value& object) const {
   std::string name(json::string_at(object, {"name"}));
   if (name.empty()) name = json::string_at(object, {"metadata", "name"});
-  std::string ns(json::string_at(object, {"metadata", "namespace"}));
+  std::string ns(json::string_at(object, {"namespace"}));
+  if (ns.empty()) ns = json::string_at(object, {"metadata", "namespace"});
   if (resource.namespaced && ns.empty()) ns = "default";
   return {resource.namespaced ? ns : "", name};
 }
@@ -314,6 +318,7 @@ void Scenario::expect_object(const json::Value& wanted) {
   json::Value members = wanted;
   members.get_object().erase("kind");
   members.get_object().erase("name");
+  members.get_object().erase("namespace");
   EXPECT_EQ(subset_mismatch(members, found, resource->kind + " " + key.name), "")
       << json::serialize(*found);
 }

@@ -32,6 +32,8 @@ struct ScenarioRig {
   // Further verbs of a step and members of `expect`.
   std::map<std::string, std::function<void(Scenario&, const json::Value&)>> verbs = {},
                                                                             expectations = {};
+  // Called when the scenario and its component are gone: a rig's own state ends with them.
+  std::function<void(Scenario&)> end = {};
 };
 
 struct Fault {

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "controllers/vocabulary.h"
-#include "controllers/vocabulary.h"
 #include "kube/informer.h"
 #include "kube/reconcile.h"
 #include "model/core.h"

@@ -1,5 +1,6 @@
 #include "controllers/training/description.h"
 
+#include "base/log.h"
 #include "controllers/training/job_round.h"
 #include "controllers/training/read_job.h"
 
@@ -50,6 +51,9 @@ bool is_true(const framework::AnyObject* job, std::string_view type) {
 void count_changes(const TrainingKind& kind, Metrics& metrics, const framework::AnyObject* before,
                    const framework::AnyObject* after) {
   auto count = [&](const char* what) {
+    log_info(operator_name(kind), "job " + std::string(what),
+             {{"job", (after ? after : before)->metadata.ns + "/" +
+                          (after ? after : before)->metadata.name}});
     metrics.count("training_operator_jobs_" + std::string(what) + "_total",
                   {{"job_namespace", (after ? after : before)->metadata.ns},
                    {"framework", std::string(kind.framework)}});

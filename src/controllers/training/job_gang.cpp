@@ -14,6 +14,8 @@ namespace resources = kube::resources;
 // The size that the scheduler grants an elastic job when its queue is short, written on its group:
 // members of all roles together.
 const std::string kGrantedMembers = "hekla.io/granted-members";
+// Tells the scheduler how many members an elastic job would have.
+const std::string kElasticMembers = "hekla.io/elastic-members";
 
 // What concerns the job alone: its own record, what conversions and kubectl have left.
 bool is_private(const std::string& annotation) {
@@ -89,6 +91,7 @@ bool JobRound::admit_gang() {
   }
   for (const auto& [key, value] : job_.object->metadata.annotations)
     if (!is_private(key)) gang.annotations[key] = value;
+  if (least < job_.total()) gang.annotations[kElasticMembers] = std::to_string(job_.total());
   const framework::AnyRef group = view_.child(resources::pod_groups, job_.name);
   Result<framework::Child> child = framework::pod_group(gang, priorities(view_), group.get());
   if (!child) {

@@ -6,6 +6,7 @@
 #include "controllers/training/read_job.h"
 #include "framework/pod_group.h"
 #include "framework/pods.h"
+#include "model/program_image.h"
 
 namespace hekla::controllers::training {
 namespace {
@@ -44,9 +45,10 @@ void add_old_labels(const Place& place, bool master, json::Object& labels) {
   labels["job-name"] = place.job.name;
   labels["replica-type"] = place.replica.lower;
   if (place.replica.numbered) labels["replica-index"] = index;
-  labels["controller-name"] = place.job.operator_name;
   if (master) labels["job-role"] = "master";
   const std::string prefix(place.job.kind->old_prefix);
+  // The first SDKs ask for the operator of one kind, tf-operator or pytorch-operator.
+  labels["controller-name"] = prefix.empty() ? place.job.operator_name : prefix + "-operator";
   if (prefix.empty()) return;
   labels["group_name"] = "kubeflow.org";
   labels[prefix + "_job_name"] = place.job.name;
@@ -202,7 +204,8 @@ void JobRound::tell_trouble(const model::Pod& pod) {
       outcome_.tell("Warning", one.state.terminated->reason,
                     begin + " exitCode: " + std::to_string(one.state.terminated->exitCode) +
                         " terminated message: " + one.state.terminated->message);
-    if (one.state.waiting && !one.state.waiting->message.empty())
+    if (one.state.waiting && !one.state.waiting->message.empty() &&
+        one.state.waiting->reason != model::kImageBuilding)
       outcome_.tell("Warning", one.state.waiting->reason,
                     begin + " waiting message: " + one.state.waiting->message);
   }

@@ -17,7 +17,8 @@ struct Options {
   std::string gang_scheduler = "volcano";
   // CUSTOM_CLUSTER_DOMAIN: appended to the hosts in TF_CONFIG and in hostfiles; empty: nothing.
   std::string cluster_domain = {};
-  // The container in which a PyTorch worker waits for its master.
+  // The container in which a PyTorch worker waits for its master. Here and below, model's
+  // kProgramImage: the program of that image does the work.
   std::string pytorch_init_image = "alpine:3.10";
   std::int32_t pytorch_init_tries = 100;
   // The container that brings kubectl to the launcher of an MPIJob v1.

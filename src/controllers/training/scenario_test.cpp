@@ -1,6 +1,6 @@
 // Runs test/scenarios/controllers/training/*/*.yaml on every training kind, plainly and with a
 // fault at each write. Beside the form of test/scenarios/controllers/README.md a document has
-// `gangScheduler` ("none": no gangs) and `clusterDomain`.
+// `gangScheduler` ("none": no gangs), `clusterDomain` and `helperImage` (of injected containers).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,6 +44,11 @@ test::ScenarioRig rig(bool faults) {
     if (json::find(scenario.document(), "gangScheduler"))
       options.jobs.gang_scheduler = json::string_at(scenario.document(), {"gangScheduler"});
     options.jobs.cluster_domain = json::string_at(scenario.document(), {"clusterDomain"});
+    if (std::string_view image = json::string_at(scenario.document(), {"helperImage"});
+        !image.empty()) {
+      options.jobs.pytorch_init_image = image;
+      options.jobs.kubectl_delivery_image = image;
+    }
     options.jobs.make_ssh_key = numbered_key;
     *component = std::make_shared<Component>(client, std::move(options));
     return *component;

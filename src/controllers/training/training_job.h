@@ -11,6 +11,7 @@
 
 #include "controllers/training/options.h"
 #include "framework/any_object.h"
+#include "framework/pod_group.h"
 #include "framework/run_policy.h"
 
 namespace hekla::controllers::training {
@@ -19,8 +20,7 @@ struct TrainingKind;
 
 // In which version the job was created, when that was not v1; written at admission.
 inline const std::string kCreatedVersion = "hekla.io/api-version";
-// "false": no gang for this job, "true": one although its pods name another scheduler.
-inline const std::string kGangAnnotation = "hekla.io/gang-scheduling";
+using framework::kGangAnnotation;
 // "gang": when a member is made again, all are.
 inline const std::string kRestartAnnotation = "hekla.io/restart";
 

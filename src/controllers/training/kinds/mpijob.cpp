@@ -5,6 +5,7 @@
 
 #include "controllers/training/mpi.h"
 #include "framework/pods.h"
+#include "model/program_image.h"
 
 namespace hekla::controllers::training {
 namespace {
@@ -85,7 +86,8 @@ void want_rights(JobRound& round) {
   json::Array rules{json::Object{{"verbs", json::Array{"get", "list", "watch"}},
                                  {"apiGroups", json::Array{""}},
                                  {"resources", json::Array{"pods"}}},
-                    json::Object{{"verbs", json::Array{"create"}},
+                    // Exec by WebSocket is a GET.
+                    json::Object{{"verbs", json::Array{"create", "get"}},
                                  {"apiGroups", json::Array{""}},
                                  {"resources", json::Array{"pods/exec"}},
                                  {"resourceNames", std::move(workers)}}};
@@ -138,7 +140,7 @@ void complete_worker(const Place& place, json::Value& pod) {
 
 json::Value kubectl_delivery(const TrainingJob& job) {
   const json::Object room{{"cpu", "100m"}, {"memory", "512Mi"}, {"ephemeral-storage", "5Gi"}};
-  return json::Object{
+  json::Object container{
       {"name", "kubectl-delivery"},
       {"image", job.options->kubectl_delivery_image},
       {"imagePullPolicy", "IfNotPresent"},
@@ -148,6 +150,9 @@ json::Value kubectl_delivery(const TrainingJob& job) {
        json::Array{json::Object{{"name", kKubectlVolume}, {"mountPath", kKubectlPath}},
                    json::Object{{"name", kMpiConfig}, {"mountPath", kMpiConfigPath}}}},
       {"resources", json::Object{{"limits", room}, {"requests", room}}}};
+  if (job.options->kubectl_delivery_image == model::kProgramImage)
+    container["command"] = json::Array{model::kProgramPath, "inside", "deliver-kubectl"};
+  return container;
 }
 
 bool has_variable(const json::Object& container, std::string_view name) {

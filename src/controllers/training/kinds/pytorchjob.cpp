@@ -4,6 +4,7 @@
 
 #include "controllers/training/job_round.h"
 #include "framework/pods.h"
+#include "model/program_image.h"
 
 namespace hekla::controllers::training {
 namespace {
@@ -81,17 +82,24 @@ void add_elastic(const Place& place, const json::Value& policy, Variables& out) 
 }
 
 // Waits for the master's name: a Service without a ready pod has none.
-json::Value init_container(const TrainingJob& job, const Replica& master) {
-  const std::string address = job.pod_name(master, 0);
+json::Array wait_command(const Options& options, const std::string& address) {
+  if (options.pytorch_init_image == model::kProgramImage)
+    return {model::kProgramPath, "inside",
+            "wait-for-name",     json::Value(address),
+            "--timeout",         json::Value(std::to_string(2 * options.pytorch_init_tries))};
   const std::string script = "tries=0; until nslookup " + address +
                              "; do tries=$((tries+1)); [ $tries -lt " +
-                             std::to_string(job.options->pytorch_init_tries) +
+                             std::to_string(options.pytorch_init_tries) +
                              " ] || exit 1; echo waiting for master; sleep 2; done";
+  return {"sh", "-c", json::Value(script)};
+}
+
+json::Value init_container(const TrainingJob& job, const Replica& master) {
   return json::Object{
       {"name", "init-pytorch"},
       {"image", job.options->pytorch_init_image},
       {"imagePullPolicy", "IfNotPresent"},
-      {"command", json::Array{"sh", "-c", json::Value(script)}},
+      {"command", wait_command(*job.options, job.pod_name(master, 0))},
       {"resources", json::Object{{"limits", json::Object{{"cpu", "100m"}, {"memory", "20Mi"}}},
                                  {"requests", json::Object{{"cpu", "50m"}, {"memory", "10Mi"}}}}}};
 }

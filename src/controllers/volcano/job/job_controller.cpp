@@ -35,12 +35,13 @@ Plan plan_round(const JobView& view, Action action, const Request& request) {
 }
 
 JobController::JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
-                             Metrics* metrics, int max_requeue)
+                             Metrics* metrics, int max_requeue, PluginDefaults plugin_defaults)
     : client_(client),
       caches_(caches),
       events_(events),
       metrics_(metrics),
       max_requeue_(max_requeue),
+      plugin_defaults_(std::move(plugin_defaults)),
       loop_(caches.set,
             {.name = "job-controller",
              .on_failure = [this](const kube::Key& key, int failures,
@@ -160,7 +161,7 @@ JobView JobController::make_view(const JobRef& job, const Work& work, WallTime n
     const model::OwnerReference* owner = legacy ? legacy->metadata.controller() : nullptr;
     if (owner && owner->uid == job->metadata.uid) view.pod_group = std::move(legacy);
   }
-  if (Result<std::vector<ActivePlugin>> plugins = make_plugins(job->spec))
+  if (Result<std::vector<ActivePlugin>> plugins = make_plugins(job->spec, plugin_defaults_))
     view.plugins = std::move(*plugins);
   else
     view.plugin_error = plugins.error();

@@ -19,7 +19,7 @@ namespace hekla::controllers {
 class JobController {
  public:
   JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events, Metrics* metrics,
-                int max_requeue);
+                int max_requeue, PluginDefaults plugin_defaults);
 
   void enable() { loop_.enable(); }
   // A bus command for a job; it is gone from the API already.
@@ -75,6 +75,7 @@ class JobController {
   kube::EventRecorder& events_;
   Metrics* metrics_;
   const int max_requeue_;
+  const PluginDefaults plugin_defaults_;
   std::map<kube::Key, Work> work_;
   kube::ReconcileLoop loop_;
 };

@@ -35,12 +35,16 @@ const JobPluginInfo* find_job_plugin(std::string_view name) {
   return nullptr;
 }
 
-Result<std::vector<ActivePlugin>> make_plugins(const model::VcJobSpec& spec) {
+Result<std::vector<ActivePlugin>> make_plugins(const model::VcJobSpec& spec,
+                                               const PluginDefaults& defaults) {
   std::vector<ActivePlugin> active;
   for (const auto& [name, arguments] : spec.plugins) {
     const JobPluginInfo* info = find_job_plugin(name);
     if (!info) return fail(Code::invalid, "failed to get plugin " + name);
-    active.push_back({name, info->make(arguments)});
+    std::vector<std::string> all;
+    if (auto found = defaults.find(name); found != defaults.end()) all = found->second;
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    active.push_back({name, info->make(all)});
   }
   return active;
 }

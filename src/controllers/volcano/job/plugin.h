@@ -3,6 +3,7 @@
 // pure; a job must come out the same in whatever order they run.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,8 +62,11 @@ struct ActivePlugin {
   std::string name;
   std::shared_ptr<const JobPlugin> plugin;
 };
+// Arguments by plugin that a job's own come behind, and win over.
+using PluginDefaults = std::map<std::string, std::vector<std::string>>;
 // The plugins a job asks for; unknown names are an error.
-Result<std::vector<ActivePlugin>> make_plugins(const model::VcJobSpec& spec);
+Result<std::vector<ActivePlugin>> make_plugins(const model::VcJobSpec& spec,
+                                               const PluginDefaults& defaults = {});
 
 // Go's flag syntax: --name=value, -name value, and a bare -name for a switch. Unknown flags are
 // ignored.

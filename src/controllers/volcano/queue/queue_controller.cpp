@@ -7,6 +7,24 @@ namespace {
 
 const std::string kRoot = "root";
 
+// The writes that make the queue what was decided.
+std::vector<kube::Write> queue_writes(const model::Queue& queue, const QueueDecision& decision) {
+  std::vector<kube::Write> writes;
+  const kube::Key key{"", queue.metadata.name};
+  json::Object patch;
+  if (queue.spec.parent.empty() && key.name != kRoot)
+    patch["spec"] = json::Object{{"parent", kRoot}};
+  if (decision.closed_by_parent)
+    patch["metadata"] =
+        json::Object{{"annotations", json::Object{{kClosedByParent, *decision.closed_by_parent}}}};
+  if (!patch.empty()) writes.push_back(merge_patch(kube::resources::queues, key, std::move(patch)));
+  if (decision.state != queue.status.state)
+    writes.push_back(merge_patch(kube::resources::queues, key,
+                                 json::Object{{"status", json::Object{{"state", decision.state}}}},
+                                 "status"));
+  return writes;
+}
+
 }  // namespace
 
 QueueController::QueueController(Caches& caches, kube::EventRecorder& events, int max_requeue)
@@ -48,8 +66,7 @@ void QueueController::command(const model::Command& command) {
 
 kube::Round QueueController::reconcile(const std::string& name) {
   kube::Round round;
-  kube::Key key{"", name};
-  QueueRef queue = caches_.queues.get(key);
+  QueueRef queue = caches_.queues.get(kube::Key{"", name});
   if (!queue) {
     requests_.erase(name);
     return round;
@@ -76,18 +93,7 @@ kube::Round QueueController::reconcile(const std::string& name) {
     round.again_after = Nanos(0);
   }
 
-  json::Object patch;
-  if (queue->spec.parent.empty() && name != kRoot) patch["spec"] = json::Object{{"parent", kRoot}};
-  if (decision->closed_by_parent)
-    patch["metadata"] =
-        json::Object{{"annotations", json::Object{{kClosedByParent, *decision->closed_by_parent}}}};
-  if (!patch.empty())
-    round.writes.push_back(merge_patch(kube::resources::queues, key, std::move(patch)));
-  if (decision->state != queue->status.state)
-    round.writes.push_back(
-        merge_patch(kube::resources::queues, key,
-                    json::Object{{"status", json::Object{{"state", decision->state}}}}, "status"));
-
+  round.writes = queue_writes(*queue, *decision);
   bool closes = decision->state != queue->status.state &&
                 (action == QueueAction::close || decision->closed_by_parent == "true");
   auto done = [this, name, action, queue, closes] {

@@ -6,6 +6,7 @@
 // wait-master-image (busybox:1.36.1).
 #include "controllers/volcano/job/names.h"
 #include "controllers/volcano/job/plugin.h"
+#include "model/program_image.h"
 
 namespace hekla::controllers {
 namespace {
@@ -46,15 +47,25 @@ class PytorchPlugin final : public JobPlugin {
     if (!list.is_array()) list = json::Array();
     for (const json::Value& one : list.get_array())
       if (json::string_at(one, {"name"}) == "wait-for-master") return;  // the job brings its own
+    list.get_array().push_back(json::Object{
+        {"name", "wait-for-master"}, {"image", wait_image_}, {"command", wait_command(address)}});
+  }
+
+  json::Array wait_command(const std::string& address) const {
     std::string port = std::to_string(port_);
+    if (wait_image_ == model::kProgramImage)
+      return {model::kProgramPath,
+              "inside",
+              "wait-for-port",
+              json::Value(address),
+              json::Value(port),
+              "--timeout",
+              json::Value(std::to_string(wait_timeout_))};
     std::string script = "end=$(( $(date +%s) + " + std::to_string(wait_timeout_) +
                          " )); until nc -z " + address + " " + port +
                          " 2>/dev/null || (: </dev/tcp/" + address + "/" + port +
                          ") 2>/dev/null; do [ $(date +%s) -lt $end ] || exit 1; sleep 2; done";
-    list.get_array().push_back(
-        json::Object{{"name", "wait-for-master"},
-                     {"image", wait_image_},
-                     {"command", json::Array{"sh", "-c", json::Value(script)}}});
+    return {"sh", "-c", json::Value(script)};
   }
 
   std::string master_, worker_;

@@ -1,8 +1,8 @@
-#include "controllers/workspace/workspace_kind.h"
+#include "controllers/workbench/workbench_kind.h"
 
-namespace hekla::controllers::workspace {
+namespace hekla::controllers::workbench {
 
 const kube::Resource virtual_services{"networking.istio.io", "v1alpha3", "virtualservices",
                                       "VirtualService"};
 
-}  // namespace hekla::controllers::workspace
+}  // namespace hekla::controllers::workbench
