@@ -1,0 +1,8 @@
+import type { Page } from "../../app/page";
+
+export default {
+  path: ["/experiments", "/experiments/details/:id"],
+  menu: { section: "pipelines", order: 2, icon: "folder" },
+  title: { en: "Experiments", zh: "实验" },
+  load: () => import("./view"),
+} satisfies Page;

@@ -1,0 +1,7 @@
+import type { Page } from "../../app/page";
+
+export default {
+  path: "/jobs/:kind/:ns/:name",
+  title: { en: "Job", zh: "作业" },
+  load: () => import("./view"),
+} satisfies Page;
