@@ -1,0 +1,213 @@
+// The API over HTTP on loopback, records in memory.
+#include "pipelines/api/api.h"
+
+#include <gtest/gtest.h>
+
+#include "base/loop.h"
+#include "json/parse.h"
+#include "net/client.h"
+#include "net/gzip.h"
+#include "net/server.h"
+#include "pipelines/store/schema.h"
+
+namespace hekla::pipelines::api {
+namespace {
+
+constexpr const char* kSpec = R"(
+components:
+  comp-say:
+    executorLabel: exec-say
+    inputDefinitions: {parameters: {n: {parameterType: NUMBER_INTEGER}}}
+deploymentSpec: {executors: {exec-say: {container: {image: busybox, command: [echo]}}}}
+pipelineInfo: {name: hello}
+root:
+  dag:
+    tasks:
+      say: {componentRef: {name: comp-say}, inputs: {parameters: {n: {componentInputParameter: n}}}}
+  inputDefinitions: {parameters: {n: {parameterType: NUMBER_INTEGER, defaultValue: 3.0}}}
+schemaVersion: 2.1.0
+)";
+
+class ApiTest : public testing::Test {
+ protected:
+  ApiTest() {
+    records_ = records::Records::open(":memory:", store::migrations(), records_loop_).value();
+    api_ = std::make_unique<Api>(
+        ApiOptions{records_.get(), &loop_, &real_rng(),
+                   [this](const std::vector<std::string>& ids) { touched_ += ids.size(); }});
+    net::ServerOptions options;
+    options.tls = false;
+    options.threads = 1;
+    options.router = Api::rules;
+    server_ = net::Server::start(options, [this](net::Request request, auto writer) {
+                api_->handle(std::move(request), std::move(writer));
+              }).value();
+    client_ = net::Client::make({}).value();
+  }
+  ~ApiTest() override {
+    client_.reset();
+    server_.reset();
+    loop_.stop();
+    records_loop_.stop();
+  }
+
+  struct Reply {
+    int status = 0;
+    json::Value body;
+    std::string text(std::initializer_list<std::string_view> path) const {
+      return json::text_at(body, path);
+    }
+  };
+  Reply send(const std::string& method, const std::string& path, const std::string& body = "",
+             const std::string& type = "application/json") {
+    net::ClientRequest request;
+    request.method = method;
+    request.url = "http://127.0.0.1:" + std::to_string(server_->port()) + "/apis/v2beta1" + path;
+    request.body = body;
+    request.headers.add("Content-Type", type);
+    Result<net::Response> got = client_->fetch(std::move(request));
+    if (!got) return {0, json::Value(got.error().message)};
+    return {got->status, json::parse(got->body).value()};
+  }
+  Reply upload(const std::string& path, const std::string& file, const std::string& content) {
+    return send("POST", path,
+                "--b\r\nContent-Disposition: form-data; name=\"uploadfile\"; filename=\"" + file +
+                    "\"\r\nContent-Type: application/octet-stream\r\n\r\n" + content +
+                    "\r\n--b--\r\n",
+                "multipart/form-data; boundary=b");
+  }
+
+  Loop records_loop_{"records"}, loop_{"pipelines"};
+  std::unique_ptr<records::Records> records_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<net::Server> server_;
+  std::unique_ptr<net::Client> client_;
+  std::atomic<std::size_t> touched_ = 0;
+};
+
+TEST_F(ApiTest, ExperimentsAreMadeFoundArchivedAndDeleted) {
+  EXPECT_EQ(json::serialize(send("GET", "/experiments").body), "{}");
+  const Reply made = send("POST", "/experiments", R"({"display_name": "ex", "namespace": ""})");
+  ASSERT_EQ(made.status, 200);
+  const std::string id = made.text({"experiment_id"});
+  EXPECT_EQ(made.text({"storage_state"}), "AVAILABLE");
+  EXPECT_EQ(made.text({"last_run_created_at"}), "1970-01-01T00:00:00Z");
+  // As the SDK asks: spaces as +, the operation as a number, the value's name in camelCase.
+  const Reply found =
+      send("GET",
+           "/experiments?filter=%7B%22predicates%22%3A+%5B%7B%22operation%22%3A+1%2C"
+           "+%22key%22%3A+%22display_name%22%2C+%22stringValue%22%3A+%22ex%22%7D%5D"
+           "%7D&namespace=");
+  EXPECT_EQ(json::int_at(found.body, {"total_size"}), 1);
+  const Reply twice = send("POST", "/experiments", R"({"display_name": "ex"})");
+  EXPECT_EQ(twice.status, 409);
+  EXPECT_EQ(json::int_at(twice.body, {"code"}), 6);
+  EXPECT_EQ(send("POST", "/experiments/" + id + ":archive").status, 200);
+  EXPECT_EQ(send("GET", "/experiments/" + id).text({"storage_state"}), "ARCHIVED");
+  EXPECT_EQ(send("DELETE", "/experiments/" + id).status, 200);
+  const Reply gone = send("GET", "/experiments/" + id);
+  EXPECT_EQ(gone.status, 404);
+  EXPECT_EQ(gone.text({"message"}), "Experiment " + id + " not found");
+}
+
+TEST_F(ApiTest, RefusesUnknownMembersAndBadQueries) {
+  EXPECT_EQ(send("POST", "/experiments", R"({"display_name": "a", "colour": 1})").status, 400);
+  EXPECT_EQ(send("POST", "/experiments", "{}").status, 400);
+  EXPECT_EQ(send("POST", "/experiments", "nonsense").status, 400);
+  EXPECT_EQ(send("GET", "/experiments?page_size=-1").status, 400);
+  EXPECT_EQ(send("GET", "/experiments?sort_by=colour").status, 400);
+  EXPECT_EQ(send("GET", "/experiments?page_token=x").status, 400);
+  EXPECT_EQ(send("GET", "/experiments?filter=x").status, 400);
+  EXPECT_EQ(send("GET", "/nothing").status, 404);
+}
+
+TEST_F(ApiTest, ListsGoOnWhereThePageEnded) {
+  for (int i = 0; i < 5; ++i)
+    send("POST", "/experiments", R"({"display_name": "e)" + std::to_string(i) + "\"}");
+  std::string token, seen;
+  int pages = 0;
+  do {
+    const Reply page =
+        send("GET", "/experiments?page_size=2&sort_by=name+desc&page_token=" + token);
+    ASSERT_EQ(page.status, 200);
+    EXPECT_EQ(json::int_at(page.body, {"total_size"}), 5);
+    for (const json::Value& one : *json::array_at(page.body, {"experiments"}))
+      seen += json::text_at(one, {"display_name"});
+    token = net::url_encode(page.text({"next_page_token"}));
+    ++pages;
+  } while (!token.empty() && pages < 9);
+  EXPECT_EQ(seen, "e4e3e2e1e0");
+  EXPECT_EQ(pages, 3);
+}
+
+TEST_F(ApiTest, PipelinesHaveVersionsAndDeleteOnlyWithoutThem) {
+  const Reply made = upload("/pipelines/upload?name=p1&description=d", "p.yaml", kSpec);
+  ASSERT_EQ(made.status, 200) << json::serialize(made.body);
+  const std::string id = made.text({"pipeline_id"});
+  EXPECT_EQ(upload("/pipelines/upload?name=p1", "p.yaml", kSpec).status, 409);
+  EXPECT_EQ(upload("/pipelines/upload_version?name=v2&pipelineid=" + id, "p.yaml", kSpec).status,
+            200);
+  const Reply versions = send("GET", "/pipelines/" + id + "/versions");
+  ASSERT_EQ(json::int_at(versions.body, {"total_size"}), 2);
+  const json::Array& all = *json::array_at(versions.body, {"pipeline_versions"});
+  EXPECT_EQ(json::string_at(all[0], {"pipeline_spec", "pipelineInfo", "name"}), "hello");
+  EXPECT_EQ(send("GET", "/pipelines/names/p1").text({"pipeline_id"}), id);
+  EXPECT_EQ(send("DELETE", "/pipelines/" + id).status, 400);
+  for (const json::Value& one : all)
+    EXPECT_EQ(send("DELETE",
+                   "/pipelines/" + id + "/versions/" + json::text_at(one, {"pipeline_version_id"}))
+                  .status,
+              200);
+  EXPECT_EQ(send("DELETE", "/pipelines/" + id).status, 200);
+}
+
+TEST_F(ApiTest, TakesArchivesAndRefusesWhatIsNone) {
+  std::string tar(512, '\0');
+  const std::string spec = kSpec;
+  std::memcpy(tar.data(), "dir/x.yaml", 10);
+  std::snprintf(tar.data() + 124, 12, "%011o", static_cast<unsigned>(spec.size()));
+  tar[156] = '0';
+  tar += spec;
+  tar.resize((tar.size() + 511) / 512 * 512 + 1024);
+  EXPECT_EQ(upload("/pipelines/upload?name=t", "p.tar.gz", net::gzip_compress(tar)).status, 200);
+  const Reply bad = upload("/pipelines/upload?name=u", "p.png", "picture");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_NE(bad.text({"error_message"}), "");
+  EXPECT_EQ(upload("/pipelines/upload?name=v", "p.zip", "PK\3\4nothing").status, 400);
+  EXPECT_EQ(upload("/pipelines/upload?name=w", "p.yaml", "a: 1").status, 400);
+  EXPECT_EQ(upload("/pipelines/upload?name=x", "p.yaml", "").status, 400);
+}
+
+TEST_F(ApiTest, RunsAreCheckedMadeListedAndTerminated) {
+  upload("/pipelines/upload?name=p1", "p.yaml", kSpec);
+  const std::string pipeline = send("GET", "/pipelines/names/p1").text({"pipeline_id"});
+  const std::string reference =
+      R"("pipeline_version_reference": {"pipeline_id": ")" + pipeline + "\"}";
+  EXPECT_EQ(send("POST", "/runs",
+                 R"({"display_name": "r", "runtime_config": {"parameters": {"m": 1}}, )" +
+                     reference + "}")
+                .status,
+            400);
+  const Reply made = send(
+      "POST", "/runs",
+      R"({"display_name": "r", "runtime_config": {"parameters": {"n": 4}}, )" + reference + "}");
+  ASSERT_EQ(made.status, 200) << json::serialize(made.body);
+  EXPECT_EQ(made.text({"state"}), "PENDING");
+  EXPECT_EQ(made.text({"finished_at"}), "1970-01-01T00:00:00Z");
+  const std::string id = made.text({"run_id"});
+  EXPECT_EQ(send("GET", "/experiments/" + made.text({"experiment_id"})).text({"display_name"}),
+            "Default");
+  EXPECT_EQ(json::int_at(send("GET", "/runs?sort_by=created_at+desc").body, {"total_size"}), 1);
+  EXPECT_EQ(send("POST", "/runs/" + id + ":retry").status, 400);
+  EXPECT_EQ(send("POST", "/runs/" + id + ":terminate").status, 200);
+  EXPECT_EQ(send("GET", "/runs/" + id).text({"state"}), "CANCELING");
+  EXPECT_EQ(send("POST", "/runs/" + id + ":terminate").status, 400);
+  EXPECT_EQ(send("POST", "/runs/" + id + ":archive").status, 200);
+  EXPECT_EQ(send("GET", "/runs/" + id).text({"storage_state"}), "ARCHIVED");
+  EXPECT_EQ(send("DELETE", "/runs/" + id).status, 200);
+  EXPECT_EQ(send("GET", "/runs/" + id).status, 404);
+  EXPECT_EQ(touched_, 3u);
+}
+
+}  // namespace
+}  // namespace hekla::pipelines::api

@@ -1,0 +1,194 @@
+#include "pipelines/driver/step_pod.h"
+
+#include "base/crypto.h"
+#include "framework/pods.h"
+#include "pipelines/driver/platform_settings.h"
+#include "pipelines/engine/cache_key.h"
+#include "pipelines/engine/inputs.h"
+#include "pipelines/engine/placeholders.h"
+#include "pipelines/ir/text.h"
+
+namespace hekla::pipelines::driver {
+namespace {
+
+constexpr const char* kLauncher = "/kfp-launcher/hekla-launch";
+constexpr const char* kResultBucket = "mlpipeline";
+
+const ir::Container& container_of(const ir::Pipeline& pipeline, const engine::Node& node) {
+  const std::string& executor = engine::component_of(pipeline, node.component).executor;
+  return *pipeline.executors.at(executor).container;
+}
+
+json::Object field_env(const char* name, const char* path) {
+  return {{"name", name},
+          {"valueFrom", json::Object{{"fieldRef", json::Object{{"fieldPath", path}}}}}};
+}
+
+// minio://bucket/key; nothing for other schemes.
+std::optional<ObjectPlace> place_of(std::string_view uri) {
+  for (const std::string_view scheme : {"minio://", "s3://", "gs://"}) {
+    if (!uri.starts_with(scheme)) continue;
+    uri.remove_prefix(scheme.size());
+    const std::size_t slash = uri.find('/');
+    if (slash == std::string_view::npos || slash == 0 || slash + 1 == uri.size())
+      return std::nullopt;
+    return ObjectPlace{std::string(uri.substr(0, slash)), std::string(uri.substr(slash + 1))};
+  }
+  return std::nullopt;
+}
+
+// New string fields win over the old numbers; memory of those is in units of 10^9 bytes.
+void set_resource(const ir::Container& container, const engine::ContainerScope& scope,
+                  const char* text_field, const char* number_field, const char* unit,
+                  const char* side, const char* resource, json::Value& resources) {
+  const json::Value all(container.resources);
+  if (const std::string text = json::text_at(all, {text_field}); !text.empty()) {
+    if (std::string filled = engine::fill_text(text, scope); !filled.empty())
+      json::at_path(resources, {side, resource}) = json::Value(filled);
+    return;
+  }
+  const json::Value* number = json::find(all, number_field);
+  if (number && number->is_number() && ir::text_of(*number) != "0")
+    json::at_path(resources, {side, resource}) = json::Value(ir::text_of(*number) + unit);
+}
+
+json::Value resources_of(const ir::Container& container, const engine::ContainerScope& scope) {
+  json::Value made = json::Object{};
+  set_resource(container, scope, "resourceCpuLimit", "cpuLimit", "", "limits", "cpu", made);
+  set_resource(container, scope, "resourceCpuRequest", "cpuRequest", "", "requests", "cpu", made);
+  set_resource(container, scope, "resourceMemoryLimit", "memoryLimit", "G", "limits", "memory",
+               made);
+  set_resource(container, scope, "resourceMemoryRequest", "memoryRequest", "G", "requests",
+               "memory", made);
+  const json::Value all(container.resources);
+  std::string type = json::text_at(all, {"accelerator", "resourceType"});
+  std::string count = json::text_at(all, {"accelerator", "resourceCount"});
+  if (type.empty()) type = json::text_at(all, {"accelerator", "type"});
+  if (count.empty()) count = json::text_at(all, {"accelerator", "count"});
+  type = engine::fill_text(type, scope);
+  count = engine::fill_text(count, scope);
+  if (!type.empty() && !count.empty() && count != "0")
+    json::at_path(made, {"limits", type}) = json::Value(count);
+  return made;
+}
+
+}  // namespace
+
+std::string step_pod_name(const engine::Run& run, const engine::Node& node) {
+  std::string task;
+  for (const char c : node.task) task += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
+  const bool nested = engine::parent_id(node.id) != "root";
+  const std::string tail =
+      (nested ? "-" + sha256_hex(node.id).substr(0, 6) : "") + "-" + std::to_string(node.attempt);
+  std::string head = run.facts.resource_name + "-" + task;
+  head.resize(std::min<std::size_t>(head.size(), 63 - tail.size()));
+  return head + tail;
+}
+
+ObjectPlace step_result_place(const engine::Run& run, const engine::Node& node) {
+  return {kResultBucket,
+          "launch/" + run.facts.id + "/" + step_pod_name(run, node) + "/result.json"};
+}
+
+Result<json::Value> step_pod(const ir::Pipeline& pipeline, const engine::Run& run,
+                             const engine::Node& node, const StepOptions& options) {
+  const ir::Container& container = container_of(pipeline, node);
+  const ir::Component& component = engine::component_of(pipeline, node.component);
+  const json::Value input = engine::executor_input(pipeline, run, node);
+  const engine::ContainerScope scope{component, input, run, engine::parent_id(node.id), node.task};
+  json::Array env{field_env("KFP_POD_NAME", "metadata.name"),
+                  field_env("KFP_POD_UID", "metadata.uid"),
+                  json::Object{{"name", "KFP_RETRY_INDEX"},
+                               {"value", std::to_string(node.attempt - node.first_attempt)}},
+                  json::Object{{"name", "HEKLA_LAUNCH_ADDRESS"}, {"value", options.launch_address}},
+                  json::Object{{"name", "HEKLA_LAUNCH_TOKEN"}, {"value", options.launch_token}}};
+  for (const json::Value& one : container.env)
+    env.push_back(json::Object{{"name", json::string_at(one, {"name"})},
+                               {"value", engine::fill_text(json::text_at(one, {"value"}), scope)}});
+  json::Array mounts{
+      json::Object{{"name", "kfp-launcher"}, {"mountPath", "/kfp-launcher"}, {"readOnly", true}}};
+  json::Array volumes{
+      json::Object{{"name", "kfp-launcher"},
+                   {"csi", json::Object{{"driver", kLauncherVolume}, {"readOnly", true}}}}};
+  for (const auto& [name, path] :
+       {std::pair{"gcs-scratch", "/gcs"}, std::pair{"s3-scratch", "/s3"},
+        std::pair{"minio-scratch", "/minio"}, std::pair{"dot-local-scratch", "/.local"},
+        std::pair{"dot-cache-scratch", "/.cache"}, std::pair{"dot-config-scratch", "/.config"}}) {
+    mounts.push_back(json::Object{{"name", name}, {"mountPath", path}});
+    volumes.push_back(json::Object{{"name", name}, {"emptyDir", json::Object{}}});
+  }
+  json::Object main{{"name", "main"},
+                    {"image", engine::fill_text(container.image, scope)},
+                    {"command", json::Array{kLauncher}},
+                    {"env", std::move(env)},
+                    {"volumeMounts", std::move(mounts)},
+                    {"resources", resources_of(container, scope)}};
+  json::Value pod = json::Object{
+      {"metadata",
+       json::Object{
+           {"name", step_pod_name(run, node)},
+           {"labels", json::Object{{"pipeline/runid", run.facts.id},
+                                   {"pipelines.kubeflow.org/v2_component", "true"},
+                                   {"workflows.argoproj.io/workflow", run.facts.resource_name}}},
+           {"annotations", json::Object{{"hekla.io/pipeline-node", node.id}}}}},
+      {"spec", json::Object{{"restartPolicy", "Never"},
+                            {"serviceAccountName", options.service_account},
+                            {"containers", json::Array{std::move(main)}},
+                            {"volumes", std::move(volumes)}}}};
+  TRY(apply_settings(pipeline, run, node, pod));
+  return pod;
+}
+
+Result<LaunchGrant> step_grant(const ir::Pipeline& pipeline, const engine::Run& run,
+                               const engine::Node& node) {
+  const ir::Container& container = container_of(pipeline, node);
+  const ir::Component& component = engine::component_of(pipeline, node.component);
+  const json::Value input = engine::executor_input(pipeline, run, node);
+  const engine::ContainerScope scope{component, input, run, engine::parent_id(node.id), node.task};
+  LaunchGrant grant;
+  json::Array argv, inputs, parents, parameters, artifacts;
+  for (const auto* texts : {&container.command, &container.args})
+    for (std::string& word : engine::fill_arguments(*texts, scope)) argv.emplace_back(word);
+  if (const json::Object* all = json::object_at(input, {"inputs", "artifacts"}))
+    for (const auto& member : *all) {
+      const json::Array* list = json::array_at(member.value(), {"artifacts"});
+      for (std::size_t i = 0; list && i < list->size(); ++i) {
+        const std::string_view uri = json::string_at((*list)[i], {"uri"});
+        const std::optional<ObjectPlace> place = place_of(uri);
+        if (!place) continue;
+        inputs.push_back(json::Object{{"name", member.key()},
+                                      {"bucket", place->bucket},
+                                      {"key", place->key},
+                                      {"path", engine::local_path(uri)}});
+        grant.reads.push_back(*place);
+      }
+    }
+  for (const auto& [name, definition] : component.output_parameters) {
+    const std::string path = json::text_at(input, {"outputs", "parameters", name, "outputFile"});
+    parents.emplace_back(path);
+    parameters.push_back(json::Object{{"name", name}, {"path", path}});
+  }
+  for (const auto& [name, definition] : component.output_artifacts) {
+    const json::Array* list = json::array_at(input, {"outputs", "artifacts", name, "artifacts"});
+    const std::string uri = json::text_at(list->front(), {"uri"});
+    const std::optional<ObjectPlace> place = place_of(uri);
+    if (!place)
+      return fail(Code::bad_request, "the pipeline root " + run.facts.pipeline_root +
+                                         " is neither minio://, s3:// nor gs://");
+    const std::string path = engine::local_path(uri);
+    parents.emplace_back(path);
+    artifacts.push_back(json::Object{
+        {"name", name}, {"path", path}, {"bucket", place->bucket}, {"key", place->key}});
+    grant.writes.push_back(*place);
+  }
+  const std::string file = json::text_at(input, {"outputs", "outputFile"});
+  parents.emplace_back(file);
+  grant.task =
+      json::Object{{"argv", std::move(argv)},           {"inputs", std::move(inputs)},
+                   {"makeParents", std::move(parents)}, {"parameters", std::move(parameters)},
+                   {"artifacts", std::move(artifacts)}, {"outputFile", file}};
+  grant.result = step_result_place(run, node);
+  return grant;
+}
+
+}  // namespace hekla::pipelines::driver

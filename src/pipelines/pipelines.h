@@ -1,0 +1,15 @@
+// The face of pipelines: what main puts together.
+#pragma once
+
+#include "pipelines/api/api.h"
+#include "pipelines/driver/driver.h"
+#include "pipelines/driver/launch_server.h"
+#include "pipelines/store/schema.h"
+
+namespace hekla::pipelines {
+
+using api::Api, api::ApiOptions;
+using driver::Driver, driver::DriverOptions, driver::LaunchServer;
+using store::migrations;
+
+}  // namespace hekla::pipelines
