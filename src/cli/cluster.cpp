@@ -9,16 +9,10 @@
 namespace hekla::cli {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return out;
-}
-
 bool is_called(const json::Value& resource, const std::string& name) {
   if (json::string_at(resource, {"name"}) == name ||
       json::string_at(resource, {"singularName"}) == name ||
-      lower(json::string_at(resource, {"kind"})) == name)
+      lowered(json::string_at(resource, {"kind"})) == name)
     return true;
   const json::Array* shorts = json::array_at(resource, {"shortNames"});
   return shorts && std::any_of(shorts->begin(), shorts->end(), [&](const json::Value& one) {
@@ -104,7 +98,7 @@ Result<std::vector<json::Value>> list_objects(ApiSession& session, const kube::R
 }
 
 Result<kube::Resource> find_resource(ApiSession& session, const std::string& given) {
-  std::string name = lower(given);
+  std::string name = lowered(given);
   std::size_t dot = name.find('.');
   std::string wanted_group = dot == std::string::npos ? "" : name.substr(dot + 1);
   if (dot != std::string::npos) name.erase(dot);
@@ -121,6 +115,12 @@ Result<kube::Resource> find_resource(ApiSession& session, const std::string& giv
   }
   return fail(Code::not_found,
               "the server doesn't have a resource type \"" + std::string(given) + "\"");
+}
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
 }
 
 std::string cell_text(const json::Value& cell) {

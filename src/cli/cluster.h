@@ -35,6 +35,8 @@ Result<std::vector<json::Value>> list_objects(ApiSession& session, const kube::R
 // vcjob, pods, po, jobs.batch.volcano.sh, Deployment: the resource meant.
 Result<kube::Resource> find_resource(ApiSession& session, const std::string& name);
 
+std::string lowered(std::string_view text);  // ASCII letters alone
+
 // A cell of a table the server made.
 std::string cell_text(const json::Value& cell);
 // Text in columns three spaces apart, as kubectl prints them.

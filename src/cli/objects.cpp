@@ -378,6 +378,12 @@ std::string at_json_path(const json::Value& object, std::string path) {
   return at ? cell_text(*at) : "";
 }
 
+// Compares as kubectl compares conditions: the case of letters does not count.
+bool is_same_word(std::string_view a, std::string_view b) {
+  auto small = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; };
+  return std::ranges::equal(a, b, {}, small, small);
+}
+
 bool holds(const json::Value& object, const std::string& condition) {
   if (condition.starts_with("jsonpath=")) {
     std::size_t equals = condition.rfind('=');
@@ -391,8 +397,8 @@ bool holds(const json::Value& object, const std::string& condition) {
   }
   const json::Array* conditions = json::array_at(object, {"status", "conditions"});
   for (std::size_t i = 0; conditions && i < conditions->size(); ++i)
-    if (json::string_at((*conditions)[i], {"type"}) == name)
-      return json::string_at((*conditions)[i], {"status"}) == value;
+    if (is_same_word(json::string_at((*conditions)[i], {"type"}), name))
+      return is_same_word(json::string_at((*conditions)[i], {"status"}), value);
   return false;
 }
 

@@ -55,12 +55,39 @@ std::vector<Flag> server_flags(UpOptions& options) {
            "name or address that the API server's certificate shall have as well; repeatable "
            "(those of this machine's interfaces are there when --listen names a wildcard)"),
       pod_security_flag(options.pod_security_default),
+      Flag("--pipelines-listen", options.pipelines_listen,
+           "ADDR:PORT at which the pipelines API is served in plain HTTP, to whoever can connect: "
+           "kfp.Client(host='http://ADDR:PORT') (default: nowhere)"),
+      Flag("--objects-listen", options.objects_listen,
+           "ADDR:PORT of the object store (S3, plain HTTP) for programs on this machine (default: "
+           "127.0.0.1 and a free port, 9000 if it is free, kept for later starts)"),
       Flag("--scheduler-conf", options.scheduler_conf,
            "scheduler configuration file in Volcano's format, read again when it changes; "
            "without it the ConfigMap volcano-system/volcano-scheduler-configmap decides")
           .with(existing_file()),
+      Flag(
+          "--gang-scheduler-name", options.gang_scheduler,
+          "whose gangs training jobs are (TFJob, PyTorchJob, ...); none: their pods are placed one "
+          "by one")
+          .with(one_of({"volcano", "none"})),
+      Flag("--cull-idle-time", options.notebook_idle_minutes,
+           "minutes after which a notebook is stopped that nobody has used (0: never)")
+          .with(between(0, 525600)),
       Flag("--record", options.record,
            "write everything the scheduler takes in to this file, for hekla simulate --replay"),
+  };
+}
+
+std::vector<Flag> web_flags(WebFlags& web) {
+  return {
+      Flag("--web-listen", web.listen,
+           "ADDR:PORT of the dashboard and everything behind it, or none (default: 127.0.0.1 and a "
+           "free port, 8080 if it is free, kept for later starts)"),
+      Flag("--web-tls", web.tls,
+           "serve it over TLS, with a certificate of the platform's own authority"),
+      Flag("--auth", web.auth,
+           "login, or none: whoever reaches the dashboard is user@example.com; only on loopback")
+          .with(one_of({"login", "none"})),
   };
 }
 
@@ -164,6 +191,7 @@ std::vector<Flag> process_flags(UpOptions& options) {
 
 std::vector<Flag> up_flags(UpOptions& options) {
   std::vector<Flag> flags = server_flags(options);
+  append(flags, web_flags(options.web));
   append(flags, image_flags(options.agent));
   append(flags, node_flags(options.agent));
   append(flags, pressure_flags(options.agent));

@@ -17,18 +17,29 @@ namespace hekla::cli {
 std::string default_data_dir();
 Flag data_dir_flag(std::string& data_dir, std::string help);
 
+// Where the dashboard, notebooks and everything else of the web are served.
+struct WebFlags {
+  std::string listen;  // ADDR:PORT, "none"; empty: 127.0.0.1 and the port of the last start
+  std::string auth = "login";
+  bool tls = false;
+};
+
 struct UpOptions {
   std::string data_dir = default_data_dir();
   std::string kubeconfig_out;
   std::string listen;
   std::vector<std::string> tls_sans;
   std::string pod_security_default = "privileged";
+  std::string pipelines_listen, objects_listen;
   std::string scheduler_conf, record;
+  std::string gang_scheduler = "volcano";  // of training jobs; none: their pods are placed singly
+  int notebook_idle_minutes = 0;           // until an unused notebook is stopped; 0: never
   bool no_agent = false;
   agent::Options agent = usual_agent();
   agent::FakeNodesOptions fake_nodes = usual_fake_nodes();
   std::uint64_t history_changes = 200'000;
   AuditFlags audit;
+  WebFlags web;
   std::string log_level = "warn";
   bool only_stop = false;        // of `hekla down`: no scheduler and no controllers, pods only end
   bool end_with_output = false;  // of `hekla run`: ends when nobody reads its output any more

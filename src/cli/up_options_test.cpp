@@ -29,7 +29,7 @@ std::vector<Texts> values_of(UpOptions& options) {
 // Another value than the usual one that the flag's rules allow.
 Texts another(const Flag& flag) {
   if (flag.takes == Flag::Takes::nothing) return {flag.get().front() == "true" ? "false" : "true"};
-  for (const char* text : {"*=host", "7", "restricted", "debug", "cpu=4", "/dev/null"}) {
+  for (const char* text : {"*=host", "7", "restricted", "none", "debug", "cpu=4", "/dev/null"}) {
     std::string value = text;
     bool right = true;
     for (const ValueRule& rule : flag.rules) right &= rule.check(value).empty();

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "cli/cluster.h"
+#include "cli/jobs/job_kinds.h"
 #include "cli/verb.h"
 #include "json/parse.h"
 #include "scheduler/explain/explain.h"
@@ -39,6 +40,10 @@ Result<scheduler::World> read_world(ApiSession& session, const ExplainOptions& o
        {kube::resources::nodes, kube::resources::pods, kube::resources::pod_groups,
         kube::resources::queues, kube::resources::priority_classes, kube::resources::vcjobs})
     for (const json::Value& object : TRY(list_objects(session, resource))) TRY(world.add(object));
+  for (const JobKind& kind : job_kinds())
+    if (kind.resource->group != kube::resources::vcjobs.group)
+      for (const json::Value& object : TRY(list_objects(session, *kind.resource, true)))
+        TRY(world.add(object));
   for (const json::Value& object : TRY(list_objects(session, kube::resources::events, true)))
     TRY(world.add(object));
   for (const kube::Resource& resource : scheduler::companion_resources())
@@ -65,10 +70,15 @@ std::string to_kind(std::string& given) {
       {"job", "job"},           {"jobs", "job"},    {"vcjob", "job"}, {"vj", "job"},
       {"podgroup", "podgroup"}, {"pg", "podgroup"}, {"pod", "pod"},   {"po", "pod"},
       {"queue", "queue"},       {"q", "queue"}};
-  auto found = kinds.find(given);
-  if (found == kinds.end())
-    return "cannot explain a \"" + given + "\": name a job, podgroup, pod or queue";
-  given = found->second;
+  const std::string singular = given.ends_with('s') ? given.substr(0, given.size() - 1) : given;
+  if (auto found = kinds.find(given); found != kinds.end())
+    given = found->second;
+  else if (job_kind_of_title(singular))
+    given = singular;
+  else
+    return "cannot explain a \"" + given +
+           "\": name a job, podgroup, pod or queue, or a kind of training job (tfjob, "
+           "pytorchjob, mpijob, xgboostjob, paddlejob, jaxjob, mxjob, trainjob, jobset)";
   return {};
 }
 
@@ -76,10 +86,13 @@ std::vector<Command> explain_commands(const Context&) {
   auto options = std::make_shared<ExplainOptions>();
   Command command{
       .name = "explain",
-      .summary = "why a job, pod group, pod or queue waits, with numbers",
+      .summary = "why a job of any kind, a pod group, pod or queue waits, with numbers",
       .flags =
           {
-              Flag("KIND", options->kind, "job, podgroup, pod or queue")
+              Flag("KIND", options->kind,
+                   "job, podgroup, pod, queue, tfjob, pytorchjob, mpijob, xgboostjob, paddlejob, "
+                   "jaxjob, "
+                   "mxjob, trainjob or jobset")
                   .with({"", to_kind})
                   .must_be_given(),
               Flag("NAME", options->name, "its name").must_be_given(),

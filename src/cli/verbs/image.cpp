@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -11,6 +12,7 @@
 
 #include "agent/images.h"
 #include "agent/rootless.h"
+#include "cli/end_signal.h"
 #include "cli/platform_choice.h"
 #include "cli/shared_flags.h"
 #include "cli/verb.h"
@@ -287,11 +289,82 @@ Result<std::pair<std::string, std::string>> secret_file(const std::string& text)
   return std::pair(id, file.string());
 }
 
+// A build that is told to end takes its container with it.
+Result<void> run_build(ImageStore& store, agent::BuildRequest& request, bool quiet) {
+  EndSignal signals;
+  std::atomic<bool> cancelled = false;
+  signals.on_signal([&](int, int) { cancelled = true; });
+  request.cancelled = &cancelled;
+  if (quiet)
+    request.print = [](std::string_view) {};
+  else
+    request.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
+  Result<StoredImage> image = agent::build_image(store, request);
+  signals.on_signal(nullptr);
+  if (!image) return std::unexpected(image.error());
+  std::printf("%s\n", image->name.c_str());
+  return {};
+}
+
+std::string absolute_data_dir(const ImageOptions& options) {
+  std::error_code error;
+  return std::filesystem::absolute(options.data_dir, error).lexically_normal().string();
+}
+
+// hekla image build RECIPE.
+Result<void> build_recipe(const ImageOptions& options, const agent::Recipe& recipe) {
+  auto store = TRY(open_image_store(options));
+  const ImageReference name = agent::recipe_reference(recipe);
+  if (TRY(store->find(name)) && !options.pull) {
+    std::printf("%s\n", name.canonical().c_str());
+    return {};
+  }
+  if (std::vector<std::string> missing = agent::missing_packages(recipe); !missing.empty()) {
+    std::string packages;
+    for (const std::string& one : missing) packages += " " + one;
+    return fail(Code::unavailable, "the recipe " + recipe.name +
+                                       " needs packages that this machine lacks: apt install" +
+                                       packages);
+  }
+  if (!options.quiet)
+    std::fprintf(stderr, "recipe %s: %s\n", recipe.name.c_str(), recipe.cost().c_str());
+  agent::BuildRequest request;
+  request.store_dir = absolute_data_dir(options) + "/images";
+  request.context = TRY(store->temporary("recipe-" + recipe.name));
+  TRY(agent::lay_out_recipe(recipe, request.context));
+  request.names = {name};
+  request.arguments["DEVICE"] = agent::recipe_device();
+  request.images = TRY(agent::ImageMap::parse({}));
+  request.hidden_paths = agent::paths_hidden_from_builds(absolute_data_dir(options));
+  Result<void> done = run_build(*store, request, options.quiet);
+  std::error_code error;
+  std::filesystem::remove_all(request.context, error);
+  return done;
+}
+
+Result<void> list_recipes(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  std::printf("%-18s %-7s %-10s %-8s %s\n", "RECIPE", "BUILT", "DOWNLOAD", "DISK", "WHAT");
+  for (const agent::Recipe& recipe : agent::all_recipes()) {
+    const bool built = TRY(store->find(agent::recipe_reference(recipe))).has_value();
+    std::printf("%-18s %-7s %-10s %-8s %s\n", recipe.name.c_str(), built ? "yes" : "no",
+                recipe.download.c_str(), recipe.disk.c_str(), recipe.about.c_str());
+  }
+  std::printf("\nImage names that stand for a recipe, unless an image of that name is here:\n");
+  for (const std::string& line : agent::default_image_map()) std::printf("  %s\n", line.c_str());
+  return {};
+}
+
 Result<void> build(const ImageOptions& options) {
+  if (options.names.empty()) {
+    Result<agent::Recipe> recipe = agent::find_recipe(options.file);
+    if (recipe) return build_recipe(options, *recipe);
+    return fail(Code::bad_request,
+                "name the image with -t NAME, or a recipe: " + recipe.error().message);
+  }
   auto store = TRY(open_image_store(options));
   std::error_code error;
-  const std::string data_dir =
-      std::filesystem::absolute(options.data_dir, error).lexically_normal().string();
+  const std::string data_dir = absolute_data_dir(options);
   agent::BuildRequest request;
   request.store_dir = data_dir + "/images";
   request.context =
@@ -316,13 +389,7 @@ Result<void> build(const ImageOptions& options) {
   request.images = TRY(agent::ImageMap::parse(options.image_maps));
   request.hidden_paths = agent::paths_hidden_from_builds(data_dir);
   request.logins = TRY(agent::read_logins(options.data_dir));
-  if (options.quiet)
-    request.print = [](std::string_view) {};
-  else
-    request.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
-  StoredImage image = TRY(agent::build_image(*store, request));
-  std::printf("%s\n", image.name.c_str());
-  return {};
+  return run_build(*store, request, options.quiet);
 }
 
 int work_on_images(ImageOptions& options, Result<void> (*work)(const ImageOptions&)) {
@@ -443,11 +510,12 @@ std::vector<Command> store_commands() {
 Command build_command() {
   auto options = std::make_shared<ImageOptions>();
   Command command = registry_command(
-      "build", "build an image from a Dockerfile", options,
+      "build", "build an image from a Dockerfile, or one of the recipes", options,
       {
-          Flag("context", options->file, "the directory that COPY and ADD take files from")
+          Flag("context", options->file,
+               "the directory that COPY and ADD take files from; without -t, a recipe's name")
               .must_be_given(),
-          Flag("-t,--tag", options->names, "the image's name; repeatable").must_be_given(),
+          Flag("-t,--tag", options->names, "the image's name; repeatable"),
           Flag("-f,--file", options->dockerfile, "the Dockerfile (default: in the context)"),
           Flag("--build-arg", options->arguments, "NAME=VALUE for an ARG; repeatable"),
           Flag("--secret", options->secrets,
@@ -462,8 +530,16 @@ Command build_command() {
   command.footer =
       "RUN runs in a container with this machine's network. All steps end up in one layer.\n"
       "Example:\n"
-      "  hekla image build -t my/train:1 --image-map 'tensorflow/*=host' .";
+      "  hekla image build -t my/train:1 --image-map 'tensorflow/*=host' .\n"
+      "  hekla image build pytorch            # hekla image recipes lists them";
   return command;
+}
+
+Command recipes_command() {
+  auto options = std::make_shared<ImageOptions>();
+  return image_command("recipes",
+                       "list the recipes, and the image names that stand for them by default",
+                       options, {}, list_recipes);
 }
 
 std::vector<Command> image_commands(const Context&) {
@@ -480,6 +556,7 @@ std::vector<Command> image_commands(const Context&) {
   };
   for (Command& command : store_commands()) group.commands.push_back(std::move(command));
   group.commands.push_back(build_command());
+  group.commands.push_back(recipes_command());
   return {std::move(group)};
 }
 

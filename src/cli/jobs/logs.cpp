@@ -1,8 +1,9 @@
 // hekla logs: of a pod, or of every pod a job has or had.
 #include <cstdio>
+#include <optional>
 #include <utility>
 
-#include "cli/follow.h"
+#include "cli/jobs/follow.h"
 #include "cli/objects.h"
 #include "cli/verb.h"
 
@@ -36,25 +37,16 @@ Result<void> print_pod_log(ApiSession& session, const LogOptions& options, const
                         });
 }
 
-// The first of that name, of every kind whose pods' logs are kept.
-Result<json::Value> find_job(ApiSession& session, const std::string& ns, const std::string& name) {
-  std::vector<kube::Resource> kinds{kube::resources::vcjobs, kube::resources::batch_jobs};
-  for (const char* plural :
-       {"tfjobs", "pytorchjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs"})
-    kinds.push_back({"kubeflow.org", "v1", plural, ""});
-  for (const kube::Resource& kind : kinds) {
-    Result<json::Value> job = session.call("GET", ApiSession::path_of(kind, ns, name));
-    if (job || job.error().code != Code::not_found) return job;
+// The first job of that name, whatever its kind.
+Result<std::optional<JobRef>> find_job(ApiSession& session, const std::string& ns,
+                                       const std::string& name) {
+  for (const JobKind& kind : job_kinds()) {
+    Result<json::Value> job = session.call("GET", ApiSession::path_of(*kind.resource, ns, name));
+    if (job) return job_ref(kind, *job);
+    if (job.error().code != Code::not_found && job.error().code != Code::forbidden)
+      return std::unexpected(job.error());
   }
-  return fail(Code::not_found, "there is no pod and no job \"" + name + "\" in namespace " + ns);
-}
-
-bool is_owned(const json::Value& object, std::string_view uid) {
-  const json::Array* owners = json::array_at(object, {"metadata", "ownerReferences"});
-  if (!owners) return false;
-  for (const json::Value& owner : *owners)
-    if (json::string_at(owner, {"uid"}) == uid) return true;
-  return false;
+  return std::nullopt;
 }
 
 LoggedPod logged_pod(const json::Value& object) {
@@ -71,14 +63,15 @@ LoggedPod logged_pod(const json::Value& object) {
 
 // The job's pods that the list holds. A server that has no such list has none.
 Result<std::vector<LoggedPod>> pods_in(ApiSession& session, const kube::Resource& resource,
-                                       const std::string& ns, std::string_view job_uid) {
+                                       const JobRef& job) {
   std::vector<LoggedPod> found;
-  Result<json::Value> list = session.call("GET", ApiSession::path_of(resource, ns));
+  Result<json::Value> list = session.call("GET", ApiSession::path_of(resource, job.key.ns));
   if (!list && list.error().code == Code::not_found) return found;
   if (!list) return std::unexpected(list.error());
   if (const json::Array* items = json::array_at(*list, {"items"}))
     for (const json::Value& item : *items)
-      if (is_owned(item, job_uid)) found.push_back(logged_pod(item));
+      if (is_pod_of(job, TRY(json::decode<model::ObjectMeta>(*json::find(item, "metadata")))))
+        found.push_back(logged_pod(item));
   return found;
 }
 
@@ -113,23 +106,19 @@ void print_job_pod(ApiSession& session, const LogOptions& options, const std::st
   }
 }
 
-Result<void> print_job_logs(ApiSession& session, LogOptions options, const std::string& ns,
-                            const json::Value& job) {
-  const std::string name(json::string_at(job, {"metadata", "name"}));
-  const std::string_view uid = json::string_at(job, {"metadata", "uid"});
-  const bool volcano = json::string_at(job, {"apiVersion"}).starts_with("batch.volcano.sh/");
+Result<void> print_job_logs(ApiSession& session, LogOptions options, const JobRef& job) {
   const bool follow = std::exchange(options.follow, false);
-  if (follow && !volcano) return fail(Code::bad_request, "-f follows pods and Volcano jobs only");
-  std::vector<LoggedPod> kept = TRY(pods_in(session, kPodLogs, ns, uid));
-  for (const LoggedPod& pod : kept) print_job_pod(session, options, ns, pod);
+  std::vector<LoggedPod> kept = TRY(pods_in(session, kPodLogs, job));
+  for (const LoggedPod& pod : kept) print_job_pod(session, options, job.key.ns, pod);
   if (follow) {
-    TRY(follow_jobs(session, {FollowedJob{{ns, name}, std::string(uid)}}, {}));
+    TRY(follow_jobs(session, {job}, {}));
     return {};
   }
-  std::vector<LoggedPod> live = TRY(pods_in(session, kube::resources::pods, ns, uid));
-  for (const LoggedPod& pod : live) print_job_pod(session, options, ns, pod);
+  std::vector<LoggedPod> live = TRY(pods_in(session, kube::resources::pods, job));
+  for (const LoggedPod& pod : live) print_job_pod(session, options, job.key.ns, pod);
   if (kept.empty() && live.empty())
-    return fail(Code::not_found, "job \"" + name + "\" has no pod and no pod's log");
+    return fail(Code::not_found, std::string(job.kind->title) + " \"" + job.key.name +
+                                     "\" has no pod and no pod's log");
   return {};
 }
 
@@ -140,15 +129,21 @@ Result<void> print_logs(ApiSession& session, const LogOptions& options) {
   const std::size_t slash = options.what.find('/');
   const std::string name = options.what.substr(slash == std::string::npos ? 0 : slash + 1);
   if (slash == std::string::npos) {
+    if (std::optional<JobRef> job = TRY(find_job(session, ns, name)))
+      return print_job_logs(session, options, *job);
     Result<void> printed = print_pod_log(session, options, ns, name);
     if (printed || printed.error().code != Code::not_found) return printed;
-    return print_job_logs(session, options, ns, TRY(find_job(session, ns, name)));
+    return fail(Code::not_found, "there is no job and no pod \"" + name + "\" in namespace " + ns);
   }
-  kube::Resource resource = TRY(find_resource(session, options.what.substr(0, slash)));
-  if (resource.group.empty() && resource.plural == "pods")
-    return print_pod_log(session, options, ns, name);
-  json::Value job = TRY(session.call("GET", ApiSession::path_of(resource, ns, name)));
-  return print_job_logs(session, options, ns, job);
+  const std::string type = options.what.substr(0, slash);
+  kube::Resource resource = TRY(find_resource(session, type));
+  if (resource == kube::resources::pods) return print_pod_log(session, options, ns, name);
+  const JobKind* kind = job_kind(resource);
+  if (!kind)
+    return fail(Code::bad_request,
+                "\"" + type + "\" is no kind of job: hekla logs prints the logs of pods and jobs");
+  json::Value job = TRY(session.call("GET", ApiSession::path_of(*kind->resource, ns, name)));
+  return print_job_logs(session, options, job_ref(*kind, job));
 }
 
 }  // namespace hekla::cli
