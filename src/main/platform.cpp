@@ -25,16 +25,28 @@
 #include "controllers/crds.h"
 #include "controllers/training_controllers.h"
 #include "controllers/volcano_controllers.h"
+#include "controllers/workbench_controllers.h"
 #include "json/parse.h"
 #include "kube/http.h"
 #include "kube/rest_client.h"
 #include "main/allocator.h"
 #include "main/audit_options.h"
-#include "main/component_pods.h"
+#include "main/dashboard_part.h"
+#include "main/first_profile.h"
 #include "main/listen.h"
+#include "main/parts/launcher_bytes.h"
+#include "main/parts/objects_part.h"
+#include "main/parts/pipelines_part.h"
 #include "main/pki.h"
 #include "main/server_names.h"
+#include "main/standin/standin_step.h"
+#include "main/standin/standin_streams.h"
+#include "main/standin/standins.h"
 #include "main/store_disk.h"
+#include "main/training_runtimes.h"
+#include "main/web_front.h"
+#include "model/in_process.h"
+#include "model/program_image.h"
 #include "net/server.h"
 #include "scheduler/loop/scheduler.h"
 #include "store/store.h"
@@ -59,6 +71,33 @@ std::vector<std::string> files_outside(const cli::UpOptions& options) {
   for (const std::string& path : {options.kubeconfig_out, options.record, options.audit.log_path})
     if (!path.empty() && path != "-") out.push_back(std::filesystem::absolute(path));
   return out;
+}
+
+// The release of Volcano's chart, under the name and in the namespace that its documentation gives.
+json::Object volcano_release() { return hekla::helm_metadata("volcano", "volcano-system"); }
+void mark_for_helm(json::Value& crd) {
+  if (!json::string_at(crd, {"spec", "group"}).ends_with("volcano.sh")) return;
+  for (const auto& part : volcano_release())
+    for (const auto& one : part.value().get_object())
+      json::at_path(crd, {"metadata", part.key(), one.key()}) = one.value();
+}
+
+// Components that work as soon as the process does; others add theirs where they are made.
+void register_parts(kube::InProcessRegistry& registry) {
+  registry.add(kube::InProcessPart{"admission", {"admission", "apiserver"}});
+  registry.add(kube::InProcessPart{"admission-init", {"admission-init"}});
+  registry.add(kube::InProcessPart{"controllers", {"controllers", "job-controller"}});
+  registry.add(kube::InProcessPart{"scheduler", {"scheduler"}});
+  registry.add(kube::InProcessPart{"notebooks", {"notebook-controller"}});
+  registry.add(kube::InProcessPart{"poddefaults", {"poddefaults"}});
+  registry.add(kube::InProcessPart{"profiles", {"profile-controller"}});
+  registry.add(kube::InProcessPart{"pvcviewers", {"pvcviewer-controller"}});
+  registry.add(kube::InProcessPart{"tensorboards", {"tensorboard-controller"}});
+  registry.add(kube::InProcessPart{"local-path", {"local-path"}});
+  registry.add(kube::InProcessPart{
+      "training",
+      {"training-operator", "tfjob-controller", "pytorchjob-controller", "mpijob-controller",
+       "xgboostjob-controller", "paddlejob-controller", "jaxjob-controller", "mxjob-controller"}});
 }
 
 // Runs `call(done)` and waits for its answer.
@@ -91,6 +130,28 @@ Result<std::function<void(const std::string&)>> open_record(const std::string& p
   return [file](const std::string& line) { *file << line << '\n' << std::flush; };
 }
 
+// Containers that controllers add to pods need no registry here.
+controllers::TrainingControllers::Options training_options() {
+  controllers::TrainingControllers::Options options;
+  options.jobs.pytorch_init_image = model::kProgramImage;
+  options.jobs.kubectl_delivery_image = model::kProgramImage;
+  return options;
+}
+
+controllers::workbench::WorkbenchOptions workbench_options(const cli::UpOptions& options) {
+  controllers::workbench::WorkbenchOptions workbench;
+  workbench.tensorboard_image = "hekla.io/tensorboard";  // small, and made on this machine
+  if (options.notebook_idle_minutes > 0)
+    workbench.cull_after = std::chrono::minutes(options.notebook_idle_minutes);
+  return workbench;
+}
+
+controllers::VolcanoControllers::Options volcano_options() {
+  controllers::VolcanoControllers::Options options;
+  options.plugin_defaults["pytorch"] = {"--wait-master-image=" + std::string(model::kProgramImage)};
+  return options;
+}
+
 }  // namespace
 
 // Members are destroyed in reverse order: components, then what they stand on, loops last.
@@ -103,21 +164,29 @@ struct Platform::Parts {
       scheduler_loop{"scheduler"}, volcano_loop{"volcano"},
       cluster_loop{"cluster", kHousekeepingNice}, agent_loop{"agent"};
   std::unique_ptr<Loop> fake_loop;
+  ComponentTable components;
+  kube::InProcessRegistry in_process;
+  StandInNode standin_node;
   std::unique_ptr<Disk> disk;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::Server> server;
   std::unique_ptr<kube::Client> scheduler_client, event_client, volcano_client, training_client,
-      cluster_client, agent_client, fake_client;
+      workbench_client, cluster_client, agent_client, fake_client;
   std::unique_ptr<kube::Http> http;
   std::unique_ptr<scheduler::Scheduler> scheduler;
   std::unique_ptr<controllers::VolcanoControllers> volcano;
   std::unique_ptr<controllers::TrainingControllers> training;
+  std::unique_ptr<controllers::WorkbenchControllers> workbench;
   std::unique_ptr<controllers::ClusterControllers> cluster;
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<agent::FakeNodes> fake_nodes;
+  std::unique_ptr<StandIns> standins;
   std::unique_ptr<kube::PodStreams> streams;
-  std::unique_ptr<ComponentPods> component_pods;
+  std::unique_ptr<DashboardPart> dashboard;
+  std::unique_ptr<WebFront> web;
+  std::unique_ptr<ObjectsPart> objects;
+  std::unique_ptr<PipelinesPart> pipelines;
   Pki pki;
   std::string address, url, kubeconfig, nodes;
   std::uint16_t port = 0;
@@ -129,6 +198,8 @@ struct Platform::Parts {
   Result<void> write_kubeconfig(const std::string& path);
   Result<void> start_control(const cli::UpOptions& options);
   Result<void> start_nodes(const cli::UpOptions& options);
+  void start_standins(kube::PodStreams* agent_streams);
+  Result<void> start_pipelines(const cli::UpOptions& options);
   // Returns when the object exists.
   Result<void> await(const std::string& what, const kube::Resource& resource,
                      const std::string& name);
@@ -186,6 +257,12 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   admission::Settings rules;
   rules.pod_template_errors = apiserver::pod_template_errors;
   api_options.admission = admission::admission_steps(rules);
+  components = TRY(ComponentTable::parse(component_yamls()));
+  api_options.admission.push_back(standin_step(components, standin_node));
+  api_options.in_process_mark = model::kInProcess;
+  api_options.answered_here = [this](std::string_view ns, std::string_view service) {
+    return components.answers(ns, service);
+  };
   api_options.auth.signing_key_pem = pki.token_key;
   api_options.auth.verify_key_pems = pki.old_token_keys;
   api_options.auth.root_ca_pem = pki.ca.certificate_pem;
@@ -195,7 +272,11 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   api_options.audit = TRY(audit_options(options.audit));
   auto crds = controllers::crd_yamls();
   api_options.crd_yamls.assign(crds.begin(), crds.end());
+  auto open_kinds = controllers::open_kind_yamls();
+  api_options.open_kind_yamls.assign(open_kinds.begin(), open_kinds.end());
+  api_options.adorn_crd = mark_for_helm;
   api_options.conversions = admission::conversions();
+  if (!options.no_agent) api_options.returning_objects = {agent::local_path_class()};
   api_options.pod_security_default =
       apiserver::parse_pod_security_level(options.pod_security_default)
           .value_or(apiserver::PodSecurityLevel::restricted);
@@ -224,6 +305,7 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
       return read_file(file);
     };
   if (!options.record.empty()) scheduler_options.record = TRY(open_record(options.record));
+  scheduler_options.configuration_map_metadata = volcano_release();
   http = TRY(kube::make_http());
   scheduler_options.http = http.get();
   scheduler_client = api->client(scheduler_loop, {"volcano"});
@@ -234,16 +316,28 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   log_info("scheduler", "started", {{"version", build_info().version}});
 
   volcano_client = api->client(volcano_loop, {"vc-controller-manager"});
-  volcano = std::make_unique<controllers::VolcanoControllers>(
-      *volcano_client, controllers::VolcanoControllers::Options{}, &metrics);
+  volcano = std::make_unique<controllers::VolcanoControllers>(*volcano_client, volcano_options(),
+                                                              &metrics);
   training_client = api->client(volcano_loop, {"training-operator"});
-  training = std::make_unique<controllers::TrainingControllers>(
-      *training_client, controllers::TrainingControllers::Options{}, &metrics);
+  controllers::TrainingControllers::Options jobs = training_options();
+  jobs.jobs.gang_scheduler = options.gang_scheduler;
+  training = std::make_unique<controllers::TrainingControllers>(*training_client, std::move(jobs),
+                                                                &metrics);
+  workbench_client = api->client(volcano_loop, {"hekla-workbench"});
+  workbench = std::make_unique<controllers::WorkbenchControllers>(*workbench_client,
+                                                                  workbench_options(options));
   volcano_loop.post([this] {
     volcano->start();
     training->start();
+    install_training_runtimes(*training_client);
+    workbench->start();
+    ensure_first_profile(*workbench_client);
   });
   log_info("controllers", "started", {{"version", build_info().version}});
+  log_info("training-operator", "started", {{"version", build_info().version}});
+  for (const char* name : {"notebook-controller", "profile-controller", "tensorboard-controller",
+                           "pvcviewer-controller", "poddefaults"})
+    log_info(name, "started", {{"version", build_info().version}});
 
   cluster = std::make_unique<controllers::ClusterControllers>(
       *cluster_client,
@@ -252,6 +346,7 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
                                                .root_ca_pem = pki.ca.certificate_pem,
                                                .ca = pki.ca});
   cluster_loop.post([this] { cluster->start(); });
+  register_parts(in_process);
   return await("making the default queue", kube::resources::queues, "default");
 }
 
@@ -264,8 +359,10 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
     TRY(await("registering fake nodes", kube::resources::nodes,
               agent::fake_node_name(options.fake_nodes.count - 1)));
     nodes = std::to_string(options.fake_nodes.count) + " fake nodes";
+    standin_node.set(agent::fake_node_name(0));
   }
   if (options.no_agent) {
+    if (!options.only_stop) start_standins(nullptr);
     if (nodes.empty()) nodes = "no nodes";
     return {};
   }
@@ -276,6 +373,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent_options.hidden_paths = files_outside(options);
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_options.api_host = kApiServiceAddress;
+  agent_options.launcher = launcher_bytes();
   agent_options.host_api = {address, port};
   agent_options.token_source = [this](agent::TokenRequest request, auto done) {
     apiserver::TokenSubject subject;
@@ -287,20 +385,49 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   };
   agent_client = api->client(agent_loop, {"kubelet"});
   agent = TRY(agent::Agent::create(std::move(agent_options), *agent_client, &metrics));
-  streams = with_component_logs(agent->streams(), *log_ring, agent_loop);
-  api->set_pod_streams(streams.get());
+  standin_node.set(agent->node_name());
+  if (options.only_stop)
+    api->set_pod_streams(&agent->streams());
+  else
+    start_standins(&agent->streams());
   if (volcano) volcano_loop.post([this] { volcano->set_pod_streams(&agent->streams()); });
   server->serve_on(agent->take_api_socket());
+  if (!options.only_stop) TRY(start_pipelines(options));
   agent->start();
-  if (!options.only_stop) {
-    component_pods =
-        std::make_unique<ComponentPods>(*cluster_client, agent->node_name(), real_clock().wall());
-    cluster_loop.post([this] { component_pods->start(); });
-  }
   log_info("local-path", "volumes are made below the data directory",
            {{"path", options.data_dir + "/storage"}});
   TRY(await("registering this machine's node", kube::resources::nodes, agent->node_name()));
   nodes = (nodes.empty() ? "" : nodes + " and ") + std::string("node ") + agent->node_name();
+  return {};
+}
+
+// Components that nobody has installed show themselves where pods run.
+void Platform::Parts::start_standins(kube::PodStreams* agent_streams) {
+  standins =
+      std::make_unique<StandIns>(*cluster_client, components, in_process,
+                                 StandIns::Options{real_clock().wall(), agent_streams != nullptr});
+  streams = with_standin_logs(agent_streams, *standins, *log_ring, cluster_loop);
+  api->set_pod_streams(streams.get());
+  cluster_loop.post([this] { standins->start(); });
+}
+
+// Objects and pipelines listen for pods before the first of those is started.
+Result<void> Platform::Parts::start_pipelines(const cli::UpOptions& options) {
+  const auto listen_for_pods = [this](std::uint16_t port) { return agent->listen_for_pods(port); };
+  const auto make_client = [this](Executor& executor, kube::Identity identity) {
+    return api->client(executor, std::move(identity));
+  };
+  objects = TRY(ObjectsPart::start({.data_dir = options.data_dir,
+                                    .listen = options.objects_listen,
+                                    .gateway = agent->gateway_address(),
+                                    .listen_for_pods = listen_for_pods,
+                                    .make_client = make_client}));
+  pipelines = TRY(PipelinesPart::start({.data_dir = options.data_dir,
+                                        .listen = options.pipelines_listen,
+                                        .gateway = agent->gateway_address(),
+                                        .listen_for_pods = listen_for_pods,
+                                        .objects = &objects->artifacts(),
+                                        .make_client = make_client}));
   return {};
 }
 
@@ -324,7 +451,9 @@ void Platform::Parts::remove_live_pods() {
       const kube::Object& pod = *pods->items[i];
       Result<json::Value> body = json::parse(*pod.json);
       const std::string_view phase = body ? json::string_at(*body, {"status", "phase"}) : "";
-      if (phase == "Succeeded" || phase == "Failed" || component_of_pod(pod.ns, pod.name)) continue;
+      if (phase == "Succeeded" || phase == "Failed" ||
+          (body && json::find_path(*body, {"metadata", "annotations", model::kInProcess})))
+        continue;
       kube::Write removal;
       removal.verb = kube::Write::Verb::remove;
       removal.resource = kube::resources::pods;
@@ -344,6 +473,10 @@ void Platform::Parts::stop() {
     });
     if (!ended) log_error("main", ended.error().message);
   }
+  if (web) web->stop();
+  if (dashboard) dashboard->stop();
+  if (pipelines) pipelines->stop();
+  if (objects) objects->stop();
   if (server) server->stop();
   for (Loop* loop : {fake_loop.get(), &agent_loop, &cluster_loop, &volcano_loop, &scheduler_loop,
                      &api_loop, &committer, &snapshots})
@@ -370,6 +503,22 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
   // Before the node: only a file that exists can be hidden from pods wherever it lies.
   if (!options.kubeconfig_out.empty()) TRY(p.write_kubeconfig(options.kubeconfig_out));
   TRY(p.start_nodes(options));
+  if (!options.only_stop && options.web.listen != "none") {
+    p.dashboard = std::make_unique<DashboardPart>(
+        *p.api,
+        [agent = !options.no_agent](const std::string&, const kube::User&) {
+          return dashboard::DoorFacts{.logout_url = "/oauth2/sign_out", .local_volumes = agent};
+        },
+        kube::StreamTopics{});
+    auto pod_sockets = [&streams = p.streams](std::function<void(Result<int>)> done) {
+      if (streams) return streams->open_socket(std::move(done));
+      done(fail(Code::unavailable, "no node agent reaches pods from this process"));
+    };
+    WebFrontParts parts{*p.api, p.pki.ca, p.dashboard->routes(), std::move(pod_sockets)};
+    if (p.pipelines)
+      for (kube::WebRoute& route : p.pipelines->routes()) parts.routes.push_back(std::move(route));
+    p.web = TRY(WebFront::start(options.web, options.data_dir, std::move(parts)));
+  }
   p.kubeconfig = options.data_dir + "/admin.kubeconfig";
   TRY(p.write_kubeconfig(p.kubeconfig));
   return platform;
@@ -390,5 +539,7 @@ std::unique_ptr<kube::Client> Platform::client(Executor& executor, kube::Identit
 const std::string& Platform::url() const { return parts_->url; }
 const std::string& Platform::kubeconfig() const { return parts_->kubeconfig; }
 const std::string& Platform::nodes() const { return parts_->nodes; }
+std::string Platform::objects_url() const { return parts_->objects ? parts_->objects->url() : ""; }
+std::string Platform::web_url() const { return parts_->web ? parts_->web->url() : ""; }
 
 }  // namespace hekla

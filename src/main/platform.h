@@ -37,6 +37,10 @@ class Platform {
   const std::string& kubeconfig() const;
   // "node vm (2 cpu, 23 GiB)", "1000 fake nodes": for the line that says it is ready.
   const std::string& nodes() const;
+  // Where the dashboard is; empty: nowhere.
+  std::string web_url() const;
+  // Of the object store; empty where there is none.
+  std::string objects_url() const;
 
  private:
   std::unique_ptr<Parts> parts_;

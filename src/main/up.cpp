@@ -35,16 +35,24 @@ int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
   double ms = std::chrono::duration<double, std::milli>(real_clock().mono() - begin).count();
   std::printf("hekla is ready at %s after %.0f ms: %s; KUBECONFIG=%s\n", (*platform)->url().c_str(),
               ms, (*platform)->nodes().c_str(), (*platform)->kubeconfig().c_str());
+  if (const std::string web = (*platform)->web_url(); !web.empty())
+    std::printf("the dashboard is at %s (hekla dashboard opens it)\n", web.c_str());
+  if (const std::string objects = (*platform)->objects_url(); !objects.empty())
+    std::printf(
+        "the object store (S3) is at %s; its keys are in Secret mlpipeline-minio-artifact of "
+        "kubeflow\n",
+        objects.c_str());
   if (rootless && !options.only_stop) {
     const std::string closed = options.agent.outside ? agent::outside_obstacle() : "--no-outside";
     std::fprintf(stderr, "%s\n", agent::rootless_notice(rootless->user(), closed).c_str());
   }
   std::fflush(stdout);
 
-  end.wait();
+  // Before the first signal: the second may come with it, and must find somebody who ends the pods.
   end.on_signal([&platform](int, int count) {
     if (count > 1) (*platform)->hurry();
   });
+  end.wait();
   (*platform)->stop();
   end.on_signal(nullptr);
   platform->reset();

@@ -1,7 +1,8 @@
+#include "main/standin/standin_streams.h"
+
 #include <algorithm>
 
 #include "kube/log_format.h"
-#include "main/component_pods.h"
 #include "model/time.h"
 
 namespace hekla {
@@ -15,20 +16,21 @@ kube::LogFormat format_of(const kube::LogOptions& options, WallTime now) {
   return format;
 }
 
-// One client that reads a component's lines; lives as long as its timer.
-class ComponentLog : public std::enable_shared_from_this<ComponentLog> {
+// One client that reads a part's lines; lives as long as its timer.
+class StandInLog : public std::enable_shared_from_this<StandInLog> {
  public:
-  ComponentLog(const LogRing& ring, Executor& executor, const Component& component,
-               const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink)
+  StandInLog(const LogRing& ring, Executor& executor, StandIns::Log log,
+             const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink)
       : ring_(ring),
         executor_(executor),
-        names_(component.log_names),
+        log_(std::move(log)),
         options_(options),
         formatter_(format_of(options, executor.clock().wall())),
         sink_(std::move(sink)) {}
 
   void begin() {
     std::vector<LogLine> lines = read_on();
+    if (!log_.line.empty()) lines.push_back({0, executor_.clock().wall(), log_.line});
     if (options_.tail_lines) {
       auto kept = std::clamp<std::ptrdiff_t>(*options_.tail_lines, 0, std::ssize(lines));
       lines.erase(lines.begin(), lines.end() - kept);
@@ -39,7 +41,7 @@ class ComponentLog : public std::enable_shared_from_this<ComponentLog> {
 
  private:
   std::vector<LogLine> read_on() {
-    std::vector<LogLine> lines = ring_.read(names_, seen_);
+    std::vector<LogLine> lines = ring_.read(log_.names, seen_);
     if (!lines.empty()) seen_ = lines.back().number;
     return lines;
   }
@@ -60,7 +62,7 @@ class ComponentLog : public std::enable_shared_from_this<ComponentLog> {
 
   const LogRing& ring_;
   Executor& executor_;
-  const std::vector<std::string> names_;
+  const StandIns::Log log_;
   const kube::LogOptions options_;
   kube::LogFormatter formatter_;
   std::shared_ptr<kube::ByteSink> sink_;
@@ -69,45 +71,57 @@ class ComponentLog : public std::enable_shared_from_this<ComponentLog> {
 
 class PlatformStreams final : public kube::PodStreams {
  public:
-  PlatformStreams(kube::PodStreams& agent, const LogRing& ring, Executor& executor)
-      : agent_(agent), ring_(ring), executor_(executor) {}
+  PlatformStreams(kube::PodStreams* agent, const StandIns& standins, const LogRing& ring,
+                  Executor& executor)
+      : agent_(agent), standins_(standins), ring_(ring), executor_(executor) {}
 
   void logs(const kube::PodRef& pod, const kube::LogOptions& options,
             std::shared_ptr<kube::ByteSink> sink, Done<void> started) override {
-    const Component* component = component_of_pod(pod.ns, pod.name);
-    if (!component) return agent_.logs(pod, options, std::move(sink), std::move(started));
-    executor_.post([this, component, name = pod.name, options, sink = std::move(sink),
+    std::optional<StandIns::Log> log = standins_.log_of(pod.ns, pod.name);
+    if (!log) {
+      if (!agent_) return started(no_agent("logs"));
+      return agent_->logs(pod, options, std::move(sink), std::move(started));
+    }
+    executor_.post([this, log = std::move(*log), name = pod.name, options, sink = std::move(sink),
                     started = std::move(started)]() mutable {
       if (options.previous)
         return started(fail(Code::bad_request, "previous terminated container \"" +
-                                                   component->name + "\" in pod \"" + name +
+                                                   options.container + "\" in pod \"" + name +
                                                    "\" not found"));
       started({});
-      std::make_shared<ComponentLog>(ring_, executor_, *component, options, std::move(sink))
+      std::make_shared<StandInLog>(ring_, executor_, std::move(log), options, std::move(sink))
           ->begin();
     });
   }
   void kept_logs(const std::string& ns, Done<std::vector<kube::KeptLog>> done) override {
-    agent_.kept_logs(ns, std::move(done));
+    if (!agent_) return PodStreams::kept_logs(ns, std::move(done));
+    agent_->kept_logs(ns, std::move(done));
   }
-  void usage(Done<kube::NodeUsage> done) override { agent_.usage(std::move(done)); }
+  void usage(Done<kube::NodeUsage> done) override {
+    if (!agent_) return PodStreams::usage(std::move(done));
+    agent_->usage(std::move(done));
+  }
   void exec(const kube::PodRef& pod, const kube::ExecOptions& options,
             ProcessReady ready) override {
-    if (component_of_pod(pod.ns, pod.name)) return ready(no_container(pod.name));
-    agent_.exec(pod, options, std::move(ready));
+    if (standins_.log_of(pod.ns, pod.name)) return ready(no_container(pod.name));
+    if (!agent_) return ready(no_agent("exec"));
+    agent_->exec(pod, options, std::move(ready));
   }
   void attach(const kube::PodRef& pod, const kube::ExecOptions& options,
               ProcessReady ready) override {
-    if (component_of_pod(pod.ns, pod.name)) return ready(no_container(pod.name));
-    agent_.attach(pod, options, std::move(ready));
+    if (standins_.log_of(pod.ns, pod.name)) return ready(no_container(pod.name));
+    if (!agent_) return ready(no_agent("attach"));
+    agent_->attach(pod, options, std::move(ready));
   }
   void open_socket(std::function<void(Result<int>)> done) override {
-    agent_.open_socket(std::move(done));
+    if (!agent_) return PodStreams::open_socket(std::move(done));
+    agent_->open_socket(std::move(done));
   }
   void forward(const kube::PodRef& pod, std::uint16_t port,
                std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) override {
-    if (component_of_pod(pod.ns, pod.name)) return ready(no_container(pod.name));
-    agent_.forward(pod, port, std::move(client), std::move(ready));
+    if (standins_.log_of(pod.ns, pod.name)) return ready(no_container(pod.name));
+    if (!agent_) return ready(no_agent("port-forward"));
+    agent_->forward(pod, port, std::move(client), std::move(ready));
   }
 
  private:
@@ -115,16 +129,21 @@ class PlatformStreams final : public kube::PodStreams {
     return fail(Code::bad_request,
                 "pod " + pod + " is a part of hekla itself: it has no container of its own");
   }
-  kube::PodStreams& agent_;
+  static std::unexpected<Error> no_agent(const std::string& what) {
+    return fail(Code::unavailable, "no node agent serves " + what + " on this server");
+  }
+  kube::PodStreams* agent_;
+  const StandIns& standins_;
   const LogRing& ring_;
   Executor& executor_;
 };
 
 }  // namespace
 
-std::unique_ptr<kube::PodStreams> with_component_logs(kube::PodStreams& agent, const LogRing& ring,
-                                                      Executor& executor) {
-  return std::make_unique<PlatformStreams>(agent, ring, executor);
+std::unique_ptr<kube::PodStreams> with_standin_logs(kube::PodStreams* agent,
+                                                    const StandIns& standins, const LogRing& ring,
+                                                    Executor& executor) {
+  return std::make_unique<PlatformStreams>(agent, standins, ring, executor);
 }
 
 }  // namespace hekla

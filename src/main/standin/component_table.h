@@ -1,0 +1,63 @@
+// The components whose originals people install as workloads, and how those are recognised
+// (api/components). Data alone; what becomes of a recognised pod is standin_step.h's and
+// standins.h's.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "json/value.h"
+
+namespace hekla {
+
+// The documents of api/components, one YAML list each.
+std::span<const std::string_view> component_yamls();
+
+// The Deployment by which a component shows itself as long as nobody has installed one.
+struct ShownWorkload {
+  std::string ns, name, container;
+  std::map<std::string, std::string> labels;  // of its pods, and its selector
+  std::string helm;                           // the release that may take it over; empty: none
+  std::string once;  // a pod beside it that has done its work, as a Job's has; empty: none
+};
+
+struct Component {
+  std::string name;                    // volcano-scheduler; the value of the pods' annotation
+  std::vector<std::string> images;     // ends of paths: volcanosh/vc-scheduler
+  std::vector<std::string> workloads;  // namespace/name; where given, images count only there
+  std::string part;                    // of this process that does its work
+  std::string once;                    // the part behind pods that end; empty: the same
+  std::vector<std::string> webhooks;   // namespace/name of Services whose reviews it answers
+  std::optional<ShownWorkload> shown;
+};
+
+class ComponentTable {
+ public:
+  static Result<ComponentTable> parse(std::span<const std::string_view> yamls);
+
+  const std::vector<Component>& all() const { return all_; }
+  const Component* find(std::string_view name) const;
+  // The component that a pod is to be realised by: all of its containers must be known. Null: an
+  // ordinary pod.
+  const Component* recognise(std::string_view ns, const json::Value& pod) const;
+  // Whether admission reviews for that Service are answered in this process.
+  bool answers(std::string_view ns, std::string_view service) const;
+
+ private:
+  const Component* of_image(std::string_view path, const std::string& workload) const;
+
+  std::vector<Component> all_;
+};
+
+// The path of a reference: it remains when host, tag and digest are gone: "ml-pipeline/frontend".
+// Underscores count as slashes: some mirrors have flat names.
+std::string image_path(std::string_view reference);
+// Sidecars that belong to the pod they stand in: proxies for logins, metrics and the mesh.
+bool is_sidecar_image(std::string_view path);
+
+}  // namespace hekla
