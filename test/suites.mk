@@ -1,6 +1,6 @@
 # The suites beyond `make test`; docs/testing.md says what each one proves. `make test-NAME` for every NAME in this list:
-LONG_SUITES := sim crash faults differential mutations kubectl python crds helm envtest operators conformance \
-  node-conformance volcano-e2e frameworks
+LONG_SUITES := sim crash faults differential mutations kubectl python training-sdk trainer-sdk pipelines crds helm envtest \
+  operators conformance node-conformance volcano-e2e frameworks
 # A suite is described by
 #   packages.NAME  Debian's packages beyond those of `make deps`
 #   tests.NAME     yes: it needs the test programs, not only the binary
@@ -38,6 +38,36 @@ before.python := [ -x $(CACHE)/python/bin/python ] || python3 -m venv $(CACHE)/p
   $(CACHE)/python/bin/python -c "import kubernetes" 2>/dev/null || $(CACHE)/python/bin/pip install -q kubernetes
 as_root.python := yes
 run.python := $(CACHE)/python/bin/python test/clients/python/kubernetes_client_test.py -v
+
+# KINDS="tfjob mpijob" runs some of the first. Each SDK stands on a release of the package kubernetes of its own time.
+packages.training-sdk := python3-venv openmpi-bin openssh-client dropbear-bin
+kubectl.training-sdk := yes
+go.training-sdk := 1.23
+before.training-sdk := [ -x $(CACHE)/training-sdk/bin/python ] || python3 -m venv $(CACHE)/training-sdk; \
+  $(CACHE)/training-sdk/bin/python -c "import kubeflow.training, pytest" 2>/dev/null || \
+  $(CACHE)/training-sdk/bin/pip install -q kubeflow-training==1.9.3 kubernetes==31.0.0 pytest; \
+  [ -x $(CACHE)/tfjob-sdk/bin/python ] || python3 -m venv $(CACHE)/tfjob-sdk; \
+  $(CACHE)/tfjob-sdk/bin/python -c "import kubeflow.tfjob" 2>/dev/null || \
+  $(CACHE)/tfjob-sdk/bin/pip install -q kubeflow-tfjob==0.1.3 kubernetes==10.0.1 retrying table_logger numpy==1.23.5
+as_root.training-sdk := yes
+run.training-sdk := $(CACHE)/tfjob-sdk/bin/python test/clients/python/tfjob_client_test.py -v; \
+  KINDS="$(KINDS)" $(CACHE)/training-sdk/bin/python test/clients/python/training_sdk_suite.py
+
+packages.trainer-sdk := python3-venv
+kubectl.trainer-sdk := yes
+before.trainer-sdk := [ -x $(CACHE)/trainer-sdk/bin/python ] || python3 -m venv $(CACHE)/trainer-sdk; \
+  $(CACHE)/trainer-sdk/bin/python -c "import kubeflow.trainer" 2>/dev/null || \
+  $(CACHE)/trainer-sdk/bin/pip install -q kubeflow==0.5.0
+as_root.trainer-sdk := yes
+run.trainer-sdk := $(CACHE)/trainer-sdk/bin/python test/clients/python/trainer_client_test.py -v
+
+packages.pipelines := python3-venv
+kubectl.pipelines := yes
+before.pipelines := [ -x $(CACHE)/pipelines/bin/python ] || python3 -m venv $(CACHE)/pipelines; \
+  $(CACHE)/pipelines/bin/python -c "import kfp, boto3" 2>/dev/null || \
+  $(CACHE)/pipelines/bin/pip install -q kfp==2.17.0 boto3
+as_root.pipelines := yes
+run.pipelines := $(CACHE)/pipelines/bin/python test/clients/python/pipelines_client_test.py -v
 
 packages.crds := python3-venv
 kubectl.crds := yes
@@ -95,15 +125,10 @@ before.volcano-e2e := test/volcano-e2e/build $(CACHE)
 as_root.volcano-e2e := yes
 run.volcano-e2e := python3 test/volcano-e2e/run.py $(CACHE) $(SUITES)
 
-FRAMEWORKS := $(CACHE)/frameworks
-packages.frameworks := python3-venv python3-yaml python3-torch python3-mpi4py openmpi-bin openssh-client dropbear-bin
+packages.frameworks := python3-venv python3-yaml openmpi-bin openssh-client dropbear-bin
 kubectl.frameworks := yes
-before.frameworks := [ -x $(FRAMEWORKS)/bin/python ] || /usr/bin/python3 -m venv $(FRAMEWORKS); \
-  $(FRAMEWORKS)/bin/python -c "import tf_keras, xgboost" 2>/dev/null || { \
-    $(FRAMEWORKS)/bin/pip install -q tensorflow-cpu==2.21.0 xgboost-cpu==3.2.0; \
-    $(FRAMEWORKS)/bin/pip install -q --no-deps tf_keras==2.21.0; }
 as_root.frameworks := yes
-run.frameworks := FRAMEWORKS=$(FRAMEWORKS) /usr/bin/python3 test/frameworks/frameworks_test.py
+run.frameworks := python3 -m unittest discover -v -s test/frameworks -p "*_test.py"
 
 .PHONY: $(LONG_SUITES:%=test-%) build-asan build-tsan test-asan test-tsan oracle mutants fuzz
 

@@ -75,6 +75,42 @@ class CommandLine(put.PlatformTest):
         self.assertEqual(missing.returncode, 1)
         self.assertIn('jobs.batch.volcano.sh "none" not found', missing.stderr)
 
+    def test_1_training_jobs(self):
+        text = """
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: short}
+spec:
+  tfReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        metadata: {annotations: {hekla.io/run-duration: 1s}}
+        spec: {containers: [{name: tensorflow, image: any}]}
+---
+apiVersion: kubeflow.org/v1beta1
+kind: TFJob
+metadata: {name: wrong}
+spec:
+  tfReplicaSpecs:
+    MASTER:
+      template:
+        metadata: {annotations: {hekla.io/run-duration: 1s, hekla.io/exit-code: "3"}}
+        spec: {restartPolicy: Never, containers: [{name: tensorflow, image: any}]}
+"""
+        done = self.hekla("run", "-f", "-", "--no-logs", stdin=text, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        said = done.stdout
+        self.assertRegex(said, r"(?m)^pod short-worker-1: Succeeded$")
+        self.assertRegex(said, r"(?m)^tfjob short ended as Succeeded after [0-9.]+ s$")
+        self.assertIn("tfjob wrong: Failed: TFJob default/wrong has failed because 1 Master replica(s) failed.\n", said)
+        again = self.hekla("run", "-f", "-", stdin=text, check=False)
+        self.assertEqual(again.returncode, 1)
+        self.assertRegex(again.stdout, r"(?m)^tfjob short succeeded \S+ ago: nothing was run; to run it again, add --replace$")
+        self.assertIn("condition met", self.hekla("wait", "tfjob/short", "--for", "condition=succeeded"))
+        self.assertIn("the job is over: TFJobSucceeded, ", self.hekla("explain", "tfjob", "short"))
+        self.assertIn("short-worker-0: no node agent serves logs", self.hekla("logs", "short", check=False).stderr)
+
     def test_1_typos_are_answered_with_the_right_name(self):
         wrong = JOB.replace("queue: cli", "queue: cli\n  minAvailble: 1").replace("name: one", "name: typo")
         refused = self.hekla("apply", "-f", "-", stdin=wrong, check=False)
@@ -189,7 +225,9 @@ class CommandLine(put.PlatformTest):
                          ("hekla: unknown flag --namspace, did you mean --namespace? (see hekla get --help)", 2))
         self.assertEqual(answer("down", "now"), ('hekla: unexpected argument "now" (see hekla down --help)', 2))
         self.assertEqual(answer("explain", "deployment", "x"),
-                         ('hekla: KIND: cannot explain a "deployment": name a job, podgroup, pod or queue '
+                         ('hekla: KIND: cannot explain a "deployment": name a job, podgroup, pod or queue, or '
+                          'a kind of training job (tfjob, pytorchjob, mpijob, xgboostjob, paddlejob, jaxjob, mxjob, '
+                          'trainjob, jobset) '
                           "(see hekla explain --help)", 2))
         self.assertIn("name what to delete", answer("delete")[0])
         # A repeatable flag does not swallow what follows it.

@@ -66,13 +66,13 @@ class MappedImages(put.PlatformTest):
         self.assertIn('part "file=/x:/y": "file" is not one of files=DIR:/PATH, venv=DIR', done.stderr)
 
     def test_a_start_that_fails_leaves_nothing_on_the_machine(self):
-        before = sorted(os.listdir("/run/hekla"))
+        data_dir = os.path.join(self.directory, "other")
         for flag, value, why in (("--image-map", "a/* = hots", "image map"), ("--eviction-hard", "memory<1Mi", "eviction-hard")):
-            done = subprocess.run([put.HEKLA, "up", "--data-dir", os.path.join(self.directory, "other"), flag, value],
+            done = subprocess.run([put.HEKLA, "up", "--data-dir", data_dir, flag, value],
                                   capture_output=True, text=True, timeout=60)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(why, done.stderr)
-        self.assertEqual(sorted(os.listdir("/run/hekla")), before)
+            self.assertEqual(put.machine_leftovers(data_dir), [])
 
 
 if __name__ == "__main__":

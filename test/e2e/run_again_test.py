@@ -80,7 +80,7 @@ class RunAgain(put.PlatformTest):
         said = self.run_file(place)
         self.assertTrue(said.startswith("configmap/one created\njob.batch.volcano.sh/two created\n"), said)
         self.assertEqual(self.run_file(os.path.join(place, "1.yaml")),
-                         "configmap/one unchanged\nhekla: the files contain no vcjob, so there is nothing to follow\n")
+                         "configmap/one unchanged\nhekla: the files contain no job, so there is nothing to follow\n")
 
 
 if __name__ == "__main__":

@@ -1,26 +1,22 @@
-"""Real training jobs: the tutorials' TensorFlow jobs, and PyTorch, XGBoost and MPI by Volcano's plugins.
+"""Real training jobs of Volcano: the tutorials' TensorFlow jobs, and PyTorch, XGBoost and MPI by its plugins, in the
+environments of images/.
 
-Environment: as for test/e2e/platform_under_test.py, and FRAMEWORKS, the virtual environment with TensorFlow and XGBoost.
-PyTorch and MPI come from Debian.
+Environment: as for test/e2e/platform_under_test.py.
 """
+import gzip
 import json
 import os
+import random
 import re
 import shutil
-import subprocess
-import sys
-import tempfile
+import struct
 import unittest
 
+import training_platform
 import yaml
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
-import platform_under_test as put  # noqa: E402
+from training_platform import HERE, PATIENCE, put
 
 TUTORIALS = os.path.join(HERE, "..", "e2e", "tutorials")
-VENV = os.environ["FRAMEWORKS"]
-PATIENCE = 300
 
 JOB = """
 apiVersion: batch.volcano.sh/v1alpha1
@@ -34,38 +30,38 @@ spec:
 """
 
 
-def task(name, replicas, command, programs, completes=False):
+def task(image, programs, name, replicas, command, completes=False):
     made = {"name": name, "replicas": replicas, "template": {"spec": {
         "restartPolicy": "Never",
         "volumes": [{"name": "programs", "hostPath": {"path": programs}}],
-        "containers": [{"name": "c", "image": "any", "command": ["sh", "-c", command],
+        "containers": [{"name": "c", "image": image, "command": ["sh", "-c", command],
                         "volumeMounts": [{"name": "programs", "mountPath": "/programs", "readOnly": True}]}]}}}
     if completes:
         made["policies"] = [{"event": "TaskCompleted", "action": "CompleteJob"}]
     return made
 
 
-class Frameworks(put.PlatformTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.programs = tempfile.mkdtemp(prefix="hekla-frameworks-")
-        cls.addClassCleanup(shutil.rmtree, cls.programs, True)
-        for name in os.listdir(HERE):
-            if name.endswith(".py"):
-                shutil.copy(os.path.join(HERE, name), cls.programs)
-        # What the tutorials' images hold: their programs at their places, a working directory, python.
-        for place, name, program in (("app", "mnist3.py", "parameter_servers.py"),
-                                     ("mnist", "dist_mnist.py", "between_graphs.py")):
-            os.mkdir(os.path.join(cls.programs, place))
-            shutil.copy(os.path.join(HERE, program), os.path.join(cls.programs, place, name))
-        subprocess.run(["chmod", "-R", "a+rX", cls.programs], check=True)
-        cls.FLAGS = ["--node-resources", "nvidia.com/gpu=5",
-                     "--image-map", "registry.example/* = host, files=%s/app:/app, workdir=/app, venv=%s" % (
-                         cls.programs, VENV),
-                     "--image-map", "volcanosh/* = host, files=%s/mnist:/var/tf_dist_mnist, venv=%s" % (
-                         cls.programs, VENV),
-                     "--image-map", "* = host, venv=%s" % VENV]
-        super().setUpClass()
+def write_digits(place):
+    """Files of MNIST's form and size: ten noisy patterns."""
+    os.makedirs(place)
+    source = random.Random(0)
+    patterns = [bytes(source.randrange(256) for _ in range(784)) for _ in range(10)]
+    for part, count in (("train", 60000), ("t10k", 10000)):
+        labels = bytes(source.randrange(10) for _ in range(count))
+        # A part of each image is noise, taken from one long piece.
+        noise = source.randbytes(1 << 20)
+        images = bytearray()
+        for label in labels:
+            at = source.randrange(len(noise) - 784)
+            images += patterns[label][:500] + noise[at:at + 284]
+        for name, head, content in (("images-idx3", struct.pack(">IIII", 2051, count, 28, 28), bytes(images)),
+                                    ("labels-idx1", struct.pack(">II", 2049, count), labels)):
+            with gzip.open(os.path.join(place, "%s-%s-ubyte.gz" % (part, name)), "wb", 1) as file:
+                file.write(head + content)
+
+
+class Frameworks(training_platform.TrainingTest):
+    FLAGS = ["--node-resources", "nvidia.com/gpu=5"]
 
     def tearDown(self):
         self.platform.kubectl("delete", "vcjob", "--all")
@@ -82,14 +78,9 @@ class Frameworks(put.PlatformTest):
 
         def there():
             found = p.kubectl("get", "pod", pod, "-o", "jsonpath={.status.phase}", "--ignore-not-found")
-            if found == "Failed" != phase:
-                self.fail("%s failed:\n%s" % (pod, p.kubectl("logs", pod)))
-            return found == phase
-        put.wait_for("%s is %s" % (pod, phase), there, PATIENCE, 0.5)
-
-    def log(self, pod):
-        # Also of pods that the job's end has taken away, which kubectl logs would look for.
-        return self.platform.kubectl("get", "--raw", "/api/v1/namespaces/default/pods/%s/log" % pod)
+            return found if found in ("Failed", phase) else None
+        if put.wait_for("%s is %s" % (pod, phase), there, PATIENCE, 0.5) != phase:
+            self.fail("%s failed:\n%s" % (pod, self.log(pod)))
 
     def test_1_chief_workers_and_parameter_servers(self):
         """volcano1.yml: no policy completes the job; the chief's end leaves it running, and explain says so."""
@@ -126,6 +117,29 @@ class Frameworks(put.PlatformTest):
         self.assertIn("TaskCompleted", explained.stdout)
         self.assertIn("CompleteJob", explained.stdout)
 
+    def test_1_the_tutorials_own_program(self):
+        """mnist3.py as the tutorial prints it, in place of ours, on data of MNIST's form."""
+        p, app = self.platform, os.path.join(self.programs, "app")
+        write_digits(os.path.join(app, "mnist-data"))
+        shutil.copy(os.path.join(TUTORIALS, "mnist3.py"), app)
+        p.apply(os.path.join(TUTORIALS, "newqueue.yaml"))
+        with open(os.path.join(TUTORIALS, "volcano1.yml")) as file:
+            job = yaml.safe_load(file)
+        for one in job["spec"]["tasks"]:
+            pod = one["template"]["spec"]
+            pod["volumes"] = [{"name": "app", "hostPath": {"path": app}}]
+            pod["containers"][0]["volumeMounts"] = [{"name": "app", "mountPath": "/app"}]
+            pod["containers"][0]["env"] = [{"name": "TF_USE_LEGACY_KERAS", "value": "1"}]
+        p.apply_text(json.dumps(job))
+        chief = job["metadata"]["name"] + "-chief-0"
+        self.wait_pod(chief)
+        log = self.log(chief)
+        self.assertIn("Epoch 5/5", log)
+        self.assertEqual(len(re.findall("937/937", log)), 5, log[-4000:])
+        self.assertIn("Script execution completed.", log)
+        losses = [float(one) for one in re.findall(r"937/937.* loss: ([\d.]+)", log)]
+        self.assertLess(losses[-1], losses[0])
+
     def test_2_workers_complete_the_job(self):
         """tftest.yaml: both workers reach the end, the policy completes the job and takes the parameter server away."""
         p = self.platform
@@ -146,11 +160,11 @@ class Frameworks(put.PlatformTest):
                 for worker in ("worker-0", "worker-1")]
         self.assertEqual(max(ends), (steps, 100 * steps))
 
-    def plugin_job(self, name, plugins, *tasks):
+    def plugin_job(self, name, image, plugins, *tasks):
         """Tasks are name, replicas, command and whether their end is the job's."""
         self.platform.apply_text(JOB % {
             "name": name, "pods": sum(one[1] for one in tasks), "plugins": json.dumps(plugins),
-            "tasks": json.dumps([task(*one[:3], self.programs, *one[3:]) for one in tasks])})
+            "tasks": json.dumps([task(image, self.programs, *one) for one in tasks])})
 
         def ended():
             phase = self.platform.phase(name)
@@ -159,14 +173,14 @@ class Frameworks(put.PlatformTest):
         put.wait_for("job %s is Completed" % name, ended, PATIENCE, 0.5)
 
     def test_3_tensorflow_plugin(self):
-        command = "python /programs/parameter_servers.py"
-        self.plugin_job("tf", {"tensorflow": []}, ("chief", 1, command, True), ("worker", 2, command), ("ps", 1, command))
+        command = "python /app/mnist3.py"
+        self.plugin_job("tf", "hekla.io/tensorflow", {"tensorflow": []}, ("chief", 1, command, True), ("worker", 2, command), ("ps", 1, command))
         self.assertIn("epoch 2 iterations 300 samples 6400", self.log("tf-chief-0"))
         self.assertIn("serving as worker 1", self.log("tf-worker-1"))
 
     def test_4_pytorch_plugin(self):
-        command = "GLOO_SOCKET_IFNAME=eth0 /usr/bin/python3 /programs/all_reduce.py"
-        self.plugin_job("torch", {"pytorch": []}, ("master", 1, command), ("worker", 2, command))
+        command = "GLOO_SOCKET_IFNAME=eth0 python3 /programs/all_reduce.py"
+        self.plugin_job("torch", "hekla.io/pytorch", {"pytorch": []}, ("master", 1, command), ("worker", 2, command))
         for rank, pod in enumerate(["master-0", "worker-0", "worker-1"]):
             log = self.log("torch-" + pod)
             accuracy = re.search(r"rank %d of 3 samples \[12800, 12800, 12800\] spread 0 accuracy ([\d.]+)" % rank, log)
@@ -174,11 +188,11 @@ class Frameworks(put.PlatformTest):
             self.assertGreater(float(accuracy.group(1)), 0.8)
 
     def test_5_xgboost_by_the_pytorch_plugin(self):
-        command = "python /programs/boosting.py"
-        self.plugin_job("boost", {"pytorch": ["--port=29500"]}, ("master", 1, command), ("worker", 2, command))
+        command = "python /opt/mlkube/main.py"
+        self.plugin_job("boost", "hekla.io/xgboost", {"pytorch": ["--port=29500"]}, ("master", 1, command), ("worker", 2, command))
         for rank, pod in enumerate(["master-0", "worker-0", "worker-1"]):
             log = self.log("boost-" + pod)
-            self.assertRegex(log, r"rank %d of 3 rows 12000 same True accuracy 0\.[89]" % rank)
+            self.assertRegex(log, r"rank %d of 3 rows 150 same True accuracy (0\.9|1\.0)" % rank)
 
     def test_6_mpi_plugin(self):
         serve = ("dropbearkey -t ed25519 -f /tmp/hostkey >/dev/null && mkdir -p /var/run && "
@@ -188,8 +202,8 @@ class Frameworks(put.PlatformTest):
                   "for host in $(echo $MPI_HOST | tr , ' '); do until ssh -o StrictHostKeyChecking=no $host true; "
                   "do sleep 0.3; done; done; "
                   "mpirun --mca plm_rsh_args '-o StrictHostKeyChecking=no' --host $MPI_HOST -np 2 "
-                  "/usr/bin/python3 /programs/monte_carlo.py")
-        self.plugin_job("mpi", {"mpi": []}, ("master", 1, launch, True), ("worker", 2, serve))
+                  "python /home/mpiuser/pi.py")
+        self.plugin_job("mpi", "hekla.io/mpi", {"mpi": []}, ("master", 1, launch, True), ("worker", 2, serve))
         log = self.log("mpi-master-0")
         self.assertRegex(log, r"ranks 2 pi 3\.1\d* hosts mpi-worker-0\S* mpi-worker-1")
 
