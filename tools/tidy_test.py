@@ -212,6 +212,62 @@ class TidyTest(unittest.TestCase):
         self.assert_clean({"src/store/store.cpp": self.in_store("// " + "x" * 117)})
         self.assert_finds("line-length", "src/store/store.cpp", self.in_store("// " + "x" * 118), line=2)
 
+    def test_documents_have_so_many_columns(self):
+        self.assert_clean({"docs/guide.md": "x" * 120 + "\n"})
+        self.assert_finds("line-length", "docs/guide.md", "# guide\n" + "x" * 121 + "\n", line=2)
+
+    def test_functions_have_so_many_lines(self):
+        body = lambda lines: "  a();\n" * lines
+        self.assert_clean({"src/store/store.cpp": self.in_store("void f() {\n" + body(68) + "}")})
+        for header in ("void f() {", "int Store::f(int a,\n             int b = {}) const {", "auto f = [](int a) {",
+                       "Store::Store(int a)\n    : a_{a}, b_(a) {", "class A {\n  void f() noexcept {"):
+            line = header.count("\n") + 2
+            end = "}\n};" if header.startswith("class") else "};"
+            self.assert_finds("function-size", "src/store/store.cpp", self.in_store(header + "\n" + body(69) + end),
+                              line, "71 lines")
+
+    def test_what_is_no_function_may_be_long(self):
+        rows = '    {"a", 1},\n' * 100
+        members = "  int a = f();\n" * 100
+        self.assert_clean({"src/store/store.cpp": self.in_store(
+            f"namespace x {{\nconst Row kRows[] = {{\n{rows}}};\nclass A : public B {{\n{members}}};\n"
+            f"#define SWITCH \\\n  {{ \\\n" + "  a(); \\\n" * 80 + "  }\n}  // namespace x")})
+
+    def test_tests_may_have_longer_functions(self):
+        test = lambda lines: CLEAN["src/store/store_test.cpp"] + "TEST(A, B) {\n" + "  a();\n" * lines + "}\n"
+        self.assert_clean({"src/store/store_test.cpp": test(108)})
+        self.assert_finds("function-size", "src/store/store_test.cpp", test(109), line=4)
+
+    def test_checks_only_become_more(self):
+        code = self.in_store("void f() {\n  CHECK(a);\n  DCHECK(b, \"why\");\n}\n// CHECK(c)\n#define CHECK(x) x")
+        ratchet = lambda count: {"tools/tidy_ratchets.txt": f"# Counts.\nchecks store {count}\n"}
+        self.assert_clean({"src/store/store.cpp": code, **ratchet(2)})
+        self.assert_clean({"src/store/store.cpp": code, **ratchet(1)})
+        found = findings({"src/store/store.cpp": code, **ratchet(3)})
+        self.assertEqual([(f.path, f.rule) for f in found], [("src/store/README.md", "ratchet")])
+        self.assertIn("2 CHECKs in store, 3 at the last count", found[0].text)
+
+    def test_comments_with_a_pronoun_first_only_become_fewer(self):
+        code = self.in_store("// What is left\n// It ends here.\nint a;\n// A disk. It is slow.\nint b;\n  // Those of it\n")
+        ratchet = lambda count: {"tools/tidy_ratchets.txt": f"pronouns store {count}\n"}
+        self.assert_clean({"src/store/store.cpp": code, **ratchet(2)})
+        self.assert_clean({"src/store/store.cpp": code, **ratchet(3)})
+        found = findings({"src/store/store.cpp": code, **ratchet(1)})
+        self.assertEqual([(f.path, f.line, f.rule) for f in found],
+                         [("src/store/store.cpp", 2, "ratchet"), ("src/store/store.cpp", 7, "ratchet")])
+        # A module that the file does not know has none.
+        found = findings({"src/store/store.cpp": code, "tools/tidy_ratchets.txt": "# Counts.\n"})
+        self.assertEqual(len(found), 2)
+
+    def test_ratchets_are_only_tightened(self):
+        code = self.in_store("// What is left\nvoid f() { CHECK(a); }")
+        files = {**CLEAN, "src/store/store.cpp": code,
+                 "tools/tidy_ratchets.txt": "# Counts.\nchecks base 4\nchecks store 0\npronouns base 2\npronouns store 0\n"}
+        tree = tidy.Tree(files)
+        self.assertEqual(tidy.written_ratchets(tree), "# Counts.\nchecks base 4\nchecks store 1\n")
+        soft = [f for f in tidy.check(tree) if f.soft]
+        self.assertEqual([f.path for f in soft], ["src/base/README.md", "src/store/README.md"])
+
     def test_soft_limits_are_marked_soft(self):
         files = {**CLEAN, "src/store/store.cpp": self.in_store("// " + "x" * 98 + "\n" + "int a;\n" * 400)}
         soft = [f for f in tidy.check(tidy.Tree(files)) if f.soft]
@@ -268,14 +324,50 @@ class TidyTest(unittest.TestCase):
     def test_data_is_left_alone(self):
         self.assert_clean({"fuzz/corpus/http/get": "GET /\t\r\n", "api/facts.txt": "a \t\n", "notes.bin": "\t "})
 
+    def make_repository(self, root, files):
+        for path, text in files.items():
+            full = os.path.join(root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(text)
+        subprocess.run(["git", "init", "-q", root], check=True)
+
+    def test_sources_are_formatted(self):
+        ugly, neat = "int  f( int a ) ;\n", "int f(int a);\n"
+        with tempfile.TemporaryDirectory() as root:
+            self.make_repository(root, {".clang-format": "BasedOnStyle: Google\n", ".gitignore": "/.cache/\n",
+                                        "a.cpp": neat, "b.cpp": neat + ugly})
+            check = lambda: [str(f) for f in tidy.formatting(root, tidy.read_repository(root))]
+            for _ in range(2):  # the second time the clean one is known, the other is looked at again
+                self.assertEqual(check(), ["b.cpp:2: format: clang-format-19 -i b.cpp"])
+            for name in ("a.cpp", "b.cpp"):
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(ugly if name == "a.cpp" else neat)
+            self.assertEqual(check(), ["a.cpp:1: format: clang-format-19 -i a.cpp"])
+            with open(os.path.join(root, "a.cpp"), "w", encoding="utf-8") as file:
+                file.write(neat)
+            self.assertEqual(check(), [])
+            # Another style makes everything new.
+            with open(os.path.join(root, ".clang-format"), "w", encoding="utf-8") as file:
+                file.write("BasedOnStyle: GNU\n")
+            self.assertEqual(len(check()), 2)
+
+    def test_a_missing_formatter_is_a_finding(self):
+        with tempfile.TemporaryDirectory() as root:
+            self.make_repository(root, {".clang-format": "BasedOnStyle: Google\n", "a.cpp": "int a;\n"})
+            path = os.environ["PATH"]
+            tree = tidy.read_repository(root)
+            try:
+                os.environ["PATH"] = root
+                found = list(tidy.formatting(root, tree))
+            finally:
+                os.environ["PATH"] = path
+            self.assertEqual([f.rule for f in found], ["format"])
+            self.assertIn("is not installed", found[0].text)
+
     def test_the_program_reads_a_repository_and_tells_by_its_exit_code(self):
         with tempfile.TemporaryDirectory() as root:
-            for path, text in {**CLEAN, "build/x.cpp": "new\n", ".gitignore": "/build/\n"}.items():
-                full = os.path.join(root, path)
-                os.makedirs(os.path.dirname(full), exist_ok=True)
-                with open(full, "w", encoding="utf-8") as file:
-                    file.write(text)
-            subprocess.run(["git", "init", "-q", root], check=True)
+            self.make_repository(root, {**CLEAN, "build/x.cpp": "new\n", ".gitignore": "/build/\n"})
             run = [os.path.join(HERE, "tidy"), root]
             clean = subprocess.run(run, capture_output=True, text=True, check=False)
             self.assertEqual((clean.returncode, clean.stdout), (0, ""))
