@@ -11,14 +11,16 @@ JOBS ?= $(shell nproc)
 CACHE := $(CURDIR)/.cache
 
 # The packages that the binary is built with, that it runs with, and that the tests add.
-BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
-  libboost1.81-dev libssl-dev libsimdjson-dev libyaml-dev libspdlog-dev libfmt-dev prometheus-cpp-dev \
+BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 python3-venv \
+  libboost1.81-dev libssl-dev libcrypt-dev libsimdjson-dev libyaml-dev libspdlog-dev libfmt-dev prometheus-cpp-dev \
   libcli11-dev libre2-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev \
-  libcurl4-openssl-dev libarchive-dev libhowardhinnant-date-dev libmimalloc-dev
+  libcurl4-openssl-dev libarchive-dev libhowardhinnant-date-dev libmimalloc-dev libsqlite3-dev \
+  libpugixml-dev
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
-TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev python3-yaml python3-venv openssl procps
+TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev clang-format-19 \
+  python3-yaml openssl procps chromium
 
-.PHONY: FORCE deps deps-test build run run-long test bench build-times tidy clean
+.PHONY: FORCE deps deps-test build run run-long test test-web bench build-times tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -68,10 +70,17 @@ test: deps-test
 	@tools/fetch_kubectl $(CACHE)
 	@echo "== unit tests and scenarios"
 	@$(TIMED) ctest $(SUDO) ctest --test-dir $(BUILD) --output-on-failure -j 2
+	@echo "== the page"
+	@$(TIMED) "the page" tools/web_test web $(BUILD) $(CACHE)
 	@echo "== end to end"
 	@$(TIMED) "end to end" $(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/e2e/run.py
 	@$(TIMED)
 	@echo "== all tests passed"
+
+# The page's tests alone; SCREENSHOTS=DIR keeps a picture of every page in both themes and languages.
+test-web: deps-test
+	$(call build_targets,hekla)
+	@tools/web_test web $(BUILD) $(CACHE)
 
 bench: deps-test
 	$(call build_targets,hekla benchmarks)
@@ -82,6 +91,7 @@ build-times: deps
 	@tools/build_times build/times
 
 tidy:
+	@$(call install_packages,python3 git clang-format-19)
 	@tools/tidy
 
 clean:

@@ -28,10 +28,10 @@
 
 #include "base/clock.h"
 #include "kube/rest_client.h"
+#include "net/url.h"
 #include "net/wire/channel.h"
 #include "net/wire/http_parser.h"
 #include "net/wire/tls.h"
-#include "net/url.h"
 
 namespace hekla {
 namespace {
