@@ -40,10 +40,10 @@ class FrontDoorTest : public testing::Test {
       done(std::move(user));
     };
     login = std::make_unique<Login>(std::move(options), sessions);
-    auto config = std::make_shared<DexConfig>();
+    config = std::make_shared<DexConfig>();
     config->users = {{"ann@example.com", "ann", "1", *hash_password("right", real_rng(), 4), {}},
                      {"bob@example.com", "bob", "2", "garbage", {}}};
-    login->set_config(config);
+    if (has_accounts) login->set_config(config);
     FrontDoorOptions door_options;
     door_options.verify_token = [](const std::string& token, FrontDoorOptions::UserDone done) {
       if (token != "sa-token") return done(fail(Code::unauthorized, "no"));
@@ -139,6 +139,8 @@ class FrontDoorTest : public testing::Test {
   TestClock clock;
   Sessions sessions{{}, clock, real_rng()};
   std::unique_ptr<Login> login;
+  std::shared_ptr<DexConfig> config;
+  bool has_accounts = true;  // read before the first request
   std::unique_ptr<FrontDoor> door;
   std::vector<kube::WebExchange> exchanges;
   std::vector<std::string> asked;
@@ -251,6 +253,16 @@ TEST_F(FrontDoorTest, LogoutEndsSessionAndStreams) {
   EXPECT_EQ(old.status, 201);
   EXPECT_EQ(old.body, "{\"afterLogoutURL\":\"/\"}\n");
   EXPECT_EQ(ask("POST", "/authservice/logout", {}).status, 401);
+}
+
+struct StartingFrontDoorTest : FrontDoorTest {
+  StartingFrontDoorTest() { has_accounts = false; }
+};
+
+TEST_F(StartingFrontDoorTest, NoPasswordIsWrongBeforeTheAccountsAreRead) {
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(log_in("ann@example.com", "right").status, 503);
+  login->set_config(config);
+  EXPECT_EQ(log_in("ann@example.com", "right").status, 302);
 }
 
 TEST_F(FrontDoorTest, RemovedUsersAreLoggedOut) {

@@ -109,8 +109,12 @@ class Gateway(PlatformTest):
         form, response, _ = browser.open(self.PAGE + path)
         self.assertIn("/dex/auth/local/login", form)
         self.assertEqual(response.status, 200)
-        return browser.open(form, method="POST", body="login=user%40example.com&password=12341234",
-                            headers={"Content-Type": "application/x-www-form-urlencoded"})
+        return wait_for("the accounts are read", lambda: self.sent_form(browser, form))
+
+    def sent_form(self, browser, form):
+        answer = browser.open(form, method="POST", body="login=user%40example.com&password=12341234",
+                              headers={"Content-Type": "application/x-www-form-urlencoded"})
+        return answer if answer[1].status != 503 else None
 
     def test_a_program_in_a_pod_is_reached_by_its_route(self):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "echo", "labels": {"app": "echo"}}, "spec": {

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kMaxAttempts = 10'000;
 constexpr Nanos kAttemptLife = std::chrono::minutes(15);
 constexpr std::string_view kWrong = "Invalid Email Address and password.";
+constexpr std::string_view kStarting = "The platform is starting. Try again in a moment.";
 constexpr std::string_view kLoginPath = "/dex/auth/local/login";
 
 void clear_cookie(net::Headers& headers, std::string_view name, bool secure) {
@@ -63,6 +64,7 @@ void Login::set_config(std::shared_ptr<const DexConfig> config) {
     std::lock_guard lock(mutex_);
     config_ = config;
   }
+  has_accounts_ = true;
   // Users that were removed are logged out.
   sessions_.end_where([&](const Session& session) {
     return session.connector == "local" && !config->find(session.user.name);
@@ -209,6 +211,7 @@ void Login::check_password(Visit visit) {
   if (!is_attempt(state)) return visit.writer->respond(begin_at("/", visit.secure()));
   if (Result<void> sender = check_sender(visit); !sender)
     return visit.writer->respond(refusal(visit, sender.error()));
+  if (!has_accounts_) return refuse(503, std::string(kStarting));
   if (!config()->passwords || email.empty() || email.size() > 254 || password.empty() ||
       password.size() > 1024)
     return refuse(401, std::string(kWrong));

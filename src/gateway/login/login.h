@@ -34,6 +34,7 @@ class Login {
  public:
   Login(LoginOptions options, Sessions& sessions);
   void set_config(std::shared_ptr<const DexConfig> config);
+  // Empty until accounts have been read; no password is judged before.
   std::shared_ptr<const DexConfig> config() const;
   // The public default password still opens the default account.
   bool has_default_password() const { return default_password_; }
@@ -86,7 +87,7 @@ class Login {
   Sessions& sessions_;
   GuessLimit guesses_;
   ContentCodes codes_;
-  std::atomic<bool> default_password_ = false;
+  std::atomic<bool> default_password_ = false, has_accounts_ = false;
   mutable std::mutex mutex_;
   std::shared_ptr<const DexConfig> config_ = std::make_shared<const DexConfig>();
   std::map<std::string, Attempt> attempts_;  // by state
