@@ -1,11 +1,15 @@
-"""The demonstrations of examples/ on fake nodes: the commands of their READMEs, typed in order, and what they shall show."""
+"""What is in examples: the demonstrations, the commands of their READMEs typed in order, and what they shall show; every
+job on nodes that are played; a pipeline."""
 import collections
+import json
 import os
 import re
 import subprocess
 import unittest
+import urllib.request
 
 import platform_under_test as put
+import yaml
 
 EXAMPLES = os.path.join(put.ROOT, "examples")
 
@@ -58,6 +62,65 @@ class Demonstration(unittest.TestCase):
         self.assertEqual(self.phases(job + "b"), {})
         for name in "ab":
             self.platform.kubectl("wait", "--for=condition=Succeeded", "pytorchjob/" + name, "--timeout=120s")
+
+
+class Files(put.PlatformTest):
+    """Every other file of examples, where a card is declared and pods are only played: what it asks for is placed."""
+    FLAGS = ["--no-agent", "--fake-nodes", "2", "--fake-node-resources", "cpu=32,memory=128Gi,pods=110,nvidia.com/gpu=8"]
+    SHOWN = ("deadlock", "sharing", "elastic", "simulate", "tutorial", "quickstart", "pipelines")
+
+    def test_every_job_gets_its_pods(self):
+        p = self.platform
+        tried = 0
+        for folder in sorted(os.listdir(EXAMPLES)):
+            for name in sorted(os.listdir(os.path.join(EXAMPLES, folder)) if os.path.isdir(os.path.join(EXAMPLES, folder)) else []):
+                path = os.path.join(EXAMPLES, folder, name)
+                if folder in self.SHOWN or not name.endswith(".yaml"):
+                    continue
+                with self.subTest(folder + "/" + name):
+                    said = p.kubectl("apply", "--validate=strict", "-f", path, check=False)
+                    self.assertEqual((said.returncode, said.stderr), (0, ""))
+                    self.assertTrue(self.runs(p.get("-f", path)), path)
+                    p.kubectl("delete", "-f", path)
+                    tried += 1
+        self.assertGreater(tried, 12)
+
+    def runs(self, found):
+        """Waits until the last object of a file has its pods running."""
+        last = found["items"][-1] if "items" in found else found
+        kind, name, namespace = last["kind"], last["metadata"]["name"], last["metadata"]["namespace"]
+        if kind in ("Notebook", "Tensorboard"):
+            return put.wait_for("%s is ready" % name, lambda: self.platform.get(
+                "%s.%s" % (kind.lower() + "s", last["apiVersion"].split("/")[0]), name, "-n", namespace)["status"]["readyReplicas"])
+
+        def placed():
+            groups = [one for one in self.platform.get("podgroups", "-n", namespace)["items"]
+                      if one["metadata"]["name"].startswith(name)]
+            return groups and groups[0]["status"]["phase"] == "Running" and groups[0]["status"]["running"] >= (
+                groups[0]["spec"]["minMember"])
+        return put.wait_for("the gang of %s runs" % name, placed)
+
+
+class Pipeline(unittest.TestCase):
+    """examples/pipelines/two-steps.yaml, uploaded and run."""
+
+    def test_two_steps(self):
+        with open(os.path.join(EXAMPLES, "pipelines/two-steps.yaml")) as file:
+            spec = yaml.safe_load(file)
+        url = "http://127.0.0.1:%d" % put.free_port()
+        platform = put.Platform("--image-map", "*=host", "--pipelines-listen", url.removeprefix("http://"))
+        self.addCleanup(platform.destroy)
+        platform.up()
+
+        def call(path, body=None):
+            data = None if body is None else json.dumps(body).encode()
+            asked = urllib.request.Request(url + "/apis/v2beta1" + path, data, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(asked, timeout=put.PATIENCE) as answer:
+                return json.load(answer)
+        run = call("/runs", {"display_name": "tried", "pipeline_spec": spec})["run_id"]
+        put.wait_for("the run has ended", lambda: call("/runs/" + run)["state"] in ("SUCCEEDED", "FAILED"))
+        logs = platform.kubectl("logs", "-n", "kubeflow", "-l", "pipeline/runid=" + run, "-c", "main")
+        self.assertEqual((call("/runs/" + run)["state"], logs), ("SUCCEEDED", "3 lines\n"))
 
 
 if __name__ == "__main__":
