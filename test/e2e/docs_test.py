@@ -1,6 +1,7 @@
 """What the documents say is tried: every command and YAML block of README, docs and examples as a reader meets it (see
 documents.py), links, the pages that are made, and that the Chinese pages tell the reader to type the same."""
 import glob
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import unittest
 
 import documents
 import platform_under_test as put
+import yaml
 from documents import blocks_of
 
 # Documents that no reader here takes up, and what tries them instead.
@@ -115,7 +117,8 @@ class Document(unittest.TestCase):
     def read(self):
         blocks = [block for block in blocks_of(os.path.join(put.ROOT, self.path))
                   if not block.reason and block.language not in SHOWN_ONLY]
-        if not any("hekla up" in block.text for block in blocks if block.is_commands()):
+        commands = [command for block in blocks if block.is_commands() for command, _ in block.commands()]
+        if not re.match(r"(sudo )?hekla up\b", commands[0] if commands else ""):
             self.reader.start(PLAYED)
         for block in blocks:
             if block.language == "yaml":
@@ -131,17 +134,33 @@ class Document(unittest.TestCase):
             self.reader.write(block.file_name(), text)
         if re.search(r"^apiVersion:", text, re.MULTILINE):
             self.reader.write("tried.yaml", text)
-            done = self.reader.shell("kubectl apply --dry-run=server -f tried.yaml")
+            done = self.reader.shell("kubectl apply --server-side --force-conflicts --dry-run=server -f tried.yaml")
             self.assertEqual(done.returncode, 0, "%s\n%s" % (block.place(), done.stdout))
             self.assertNotIn("Warning", done.stdout, block.place())
             return
-        if text.startswith("- name: "):
-            text = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins:\n' + re.sub("(?m)^", "  ", text)
-        self.assertTrue(text.startswith("actions:"), "%s: neither objects nor configuration" % block.place())
-        self.reader.write("tried.conf", text)
-        done = self.reader.shell("hekla explain queue default --scheduler-conf tried.conf")
-        self.assertEqual(done.returncode, 0, "%s\n%s" % (block.place(), done.stdout))
-        self.assertNotRegex(done.stdout, "warn|without effect|unknown", block.place())
+        configuration = yaml.safe_load(text)
+        if isinstance(configuration, list):  # of plugins
+            configuration = {"actions": "enqueue, allocate, backfill", "tiers": [{"plugins": configuration}]}
+        self.assertIn("actions", configuration, "%s: neither objects nor configuration" % block.place())
+        self.assertEqual(self.complaints_about(configuration), [], block.place())
+
+    def complaints_about(self, configuration):
+        """What the scheduler says of it. An unknown plugin at the end tells when it has read all the rest."""
+        self.tried = getattr(self, "tried", 0) + 1
+        last = "no-such-plugin-%d" % self.tried
+        configuration["tiers"][-1]["plugins"].append({"name": last})
+        self.reader.write("tried.json", json.dumps({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "volcano-scheduler-configmap", "namespace": "volcano-system"},
+            "data": {"volcano-scheduler.conf": json.dumps(configuration)}}))
+        done = self.reader.shell("kubectl apply --server-side --force-conflicts -f tried.json")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+        def said():
+            events = json.loads(self.reader.shell("kubectl get events -n volcano-system -o json").stdout)["items"]
+            messages = [event["message"] for event in events if event["reason"].find("Configuration") >= 0]
+            return messages if any(last in message or "is not used" in message for message in messages) else None
+        return [message for message in put.wait_for("the scheduler has read it", said) if "no-such-plugin" not in message]
 
 
 def class_of(path):

@@ -2,7 +2,7 @@
 
 A block of commands (```sh, or no language) is typed line by line. Where lines begin with "$ " the others are what the
 reader is told to see: those lines must come, in this order; … stands for any text, and one duration is as good as another.
-A YAML block that begins with "# NAME.yaml" is written to that file. An HTML comment before a block says that it cannot be
+A YAML block that begins with "# NAME.yaml" (or .conf) is written to that file. An HTML comment before a block says that it cannot be
 run in a test, and why: <!-- not run: it downloads PyTorch -->."""
 import glob
 import os
@@ -37,7 +37,7 @@ class Block(NamedTuple):
         return self.language in ("", "sh")
 
     def file_name(self):
-        match = re.match(r"# ([\w.-]+\.yaml)\n", self.text)
+        match = re.match(r"# ([\w.-]+\.(?:yaml|conf))\n", self.text)
         return match.group(1) if match else None
 
     def commands(self):
@@ -116,7 +116,7 @@ class Reader:
     def __init__(self):
         self.place = tempfile.mkdtemp(prefix="hekla-e2e-reader-")
         self.data_dir = os.path.join(self.place, "data")
-        self.state, self.up = [], None
+        self.state, self.folder, self.up = [], self.place, None
         os.makedirs(os.path.join(self.place, "bin"))
         os.makedirs(os.path.join(self.place, "build/release"))
         for program, name in [(put.HEKLA, "build/release/hekla"), (put.HEKLA, "bin/hekla"), (put.kubectls()[0], "bin/kubectl")]:
@@ -140,7 +140,11 @@ class Reader:
                               timeout=timeout, stdin=subprocess.DEVNULL)
 
     def start(self, command="hekla up --no-agent --fake-nodes 4"):
-        """The platform, with the flags that the document gives it."""
+        """The platform, with the flags that the document gives it; one that runs is stopped first."""
+        if self.up:
+            self.shell("hekla down")
+            self.up.wait(put.PATIENCE)
+            self.up.stdout.close()
         command = re.sub(r"\bhekla up\b", "hekla up --data-dir %s --eviction-hard 'memory.available<1Mi'" % self.data_dir,
                          self.local(command))
         with open(os.path.join(self.place, "up.log"), "ab") as log:
@@ -166,20 +170,23 @@ class Reader:
             time.sleep(0.3)
         if re.match(r"(export|cd) ", command):
             self.state.append(self.local(command))
+        if command.startswith("cd "):
+            self.folder = os.path.join(self.folder, command.split()[1])
         return done.stdout
 
     def write(self, name, text):
-        with open(os.path.join(self.place, name), "w") as file:
+        with open(os.path.join(self.folder, name), "w") as file:
             file.write(text)
 
     def leave(self):
         try:
             subprocess.run([put.HEKLA, "down", "--data-dir", self.data_dir], capture_output=True, timeout=put.PATIENCE)
-            if self.up:
+            if self.up and self.up.poll() is None:
                 self.up.terminate()
                 self.up.wait(put.PATIENCE)
-                self.up.stdout.close()
         finally:
+            if self.up:
+                self.up.stdout.close()
             shutil.rmtree(self.place, ignore_errors=True)
 
 
