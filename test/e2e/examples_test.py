@@ -4,7 +4,9 @@ import collections
 import json
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import unittest
 import urllib.request
 
@@ -67,7 +69,7 @@ class Demonstration(unittest.TestCase):
 class Files(put.PlatformTest):
     """Every other file of examples, where a card is declared and pods are only played: what it asks for is placed."""
     FLAGS = ["--no-agent", "--fake-nodes", "2", "--fake-node-resources", "cpu=32,memory=128Gi,pods=110,nvidia.com/gpu=8"]
-    SHOWN = ("deadlock", "sharing", "elastic", "simulate", "tutorial", "quickstart", "pipelines")
+    SHOWN = ("deadlock", "sharing", "elastic", "simulate", "tutorial", "quickstart", "pipelines", "notebooks")
 
     def test_every_job_gets_its_pods(self):
         p = self.platform
@@ -88,10 +90,7 @@ class Files(put.PlatformTest):
     def runs(self, found):
         """Waits until the last object of a file has its pods running."""
         last = found["items"][-1] if "items" in found else found
-        kind, name, namespace = last["kind"], last["metadata"]["name"], last["metadata"]["namespace"]
-        if kind in ("Notebook", "Tensorboard"):
-            return put.wait_for("%s is ready" % name, lambda: self.platform.get(
-                "%s.%s" % (kind.lower() + "s", last["apiVersion"].split("/")[0]), name, "-n", namespace)["status"]["readyReplicas"])
+        name, namespace = last["metadata"]["name"], last["metadata"]["namespace"]
 
         def placed():
             groups = [one for one in self.platform.get("podgroups", "-n", namespace)["items"]
@@ -99,6 +98,30 @@ class Files(put.PlatformTest):
             return groups and groups[0]["status"]["phase"] == "Running" and groups[0]["status"]["running"] >= (
                 groups[0]["spec"]["minMember"])
         return put.wait_for("the gang of %s runs" % name, placed)
+
+
+class Notebooks(put.PlatformTest):
+    """examples/notebooks, with a small server in place of JupyterLab and TensorBoard."""
+    SERVER = "#!/bin/sh\nexec python3 -m http.server %d\n"
+
+    @classmethod
+    def setUpClass(cls):
+        programs = tempfile.mkdtemp(prefix="hekla-e2e-notebooks-")
+        cls.addClassCleanup(shutil.rmtree, programs)
+        os.chmod(programs, 0o755)
+        for name, port in (("jupyter", 8888), ("tensorboard", 6006)):
+            path = os.path.join(programs, name)
+            with open(path, "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+                file.write(cls.SERVER % port)
+        cls.FLAGS = ["--image-map", "*=host, files=%s:/usr/local/bin, cmd=/usr/local/bin/jupyter" % programs]
+        super().setUpClass()
+
+    def test_a_notebook_and_the_tensorboard_of_its_volume(self):
+        p, folder = self.platform, os.path.join(EXAMPLES, "notebooks")
+        said = p.kubectl("apply", "--validate=strict", "-f", folder, check=False)
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        for kind, name in (("notebook", "lab"), ("tensorboard", "curves")):
+            put.wait_for(name + " is ready", lambda: p.get(kind, name, "-n", "kubeflow-user-example-com")["status"]["readyReplicas"])
 
 
 class Pipeline(unittest.TestCase):
