@@ -88,9 +88,9 @@ class Named(unittest.TestCase):
         self.assertEqual(sorted(once), sorted(set(once)))  # each in one row
 
     def test_the_targets_of_make(self):
-        for target in sorted(set(re.findall(r"(?:^|`)make ([a-z-]+)", self.text, re.MULTILINE))):
-            said = subprocess.run(["make", "-n", "-C", put.ROOT, target], capture_output=True, text=True, timeout=put.PATIENCE)
-            self.assertEqual(said.returncode, 0, said.stderr)
+        with open(os.path.join(put.ROOT, "Makefile")) as file:
+            rules = set(re.findall(r"^([a-z-]+):(?!=)", file.read(), re.MULTILINE))
+        self.assertLessEqual(set(re.findall(r"(?:^|`)make ([a-z-]+)", self.text, re.MULTILINE)), rules)
 
     def test_a_job_from_a_file_alone(self):
         """`hekla run -f` as the README has it: it starts the platform, and stops it."""
