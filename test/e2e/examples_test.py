@@ -1,11 +1,17 @@
-"""The demonstrations of examples/ on fake nodes: the commands of their READMEs, typed in order, and what they shall show."""
+"""What is in examples: the demonstrations, the commands of their READMEs typed in order, and what they shall show; every
+job on nodes that are played; a pipeline."""
 import collections
+import json
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import unittest
+import urllib.request
 
 import platform_under_test as put
+import yaml
 
 EXAMPLES = os.path.join(put.ROOT, "examples")
 
@@ -58,6 +64,86 @@ class Demonstration(unittest.TestCase):
         self.assertEqual(self.phases(job + "b"), {})
         for name in "ab":
             self.platform.kubectl("wait", "--for=condition=Succeeded", "pytorchjob/" + name, "--timeout=120s")
+
+
+class Files(put.PlatformTest):
+    """Every other file of examples, where a card is declared and pods are only played: what it asks for is placed."""
+    FLAGS = ["--no-agent", "--fake-nodes", "2", "--fake-node-resources", "cpu=32,memory=128Gi,pods=110,nvidia.com/gpu=8"]
+    SHOWN = ("deadlock", "sharing", "elastic", "simulate", "tutorial", "quickstart", "pipelines", "notebooks")
+
+    def test_every_job_gets_its_pods(self):
+        p = self.platform
+        tried = 0
+        for folder in sorted(os.listdir(EXAMPLES)):
+            for name in sorted(os.listdir(os.path.join(EXAMPLES, folder)) if os.path.isdir(os.path.join(EXAMPLES, folder)) else []):
+                path = os.path.join(EXAMPLES, folder, name)
+                if folder in self.SHOWN or not name.endswith(".yaml"):
+                    continue
+                with self.subTest(folder + "/" + name):
+                    said = p.kubectl("apply", "--validate=strict", "-f", path, check=False)
+                    self.assertEqual((said.returncode, said.stderr), (0, ""))
+                    self.assertTrue(self.runs(p.get("-f", path)), path)
+                    p.kubectl("delete", "-f", path)
+                    tried += 1
+        self.assertGreater(tried, 12)
+
+    def runs(self, found):
+        """Waits until the last object of a file has its pods running."""
+        last = found["items"][-1] if "items" in found else found
+        name, namespace = last["metadata"]["name"], last["metadata"]["namespace"]
+
+        def placed():
+            groups = [one for one in self.platform.get("podgroups", "-n", namespace)["items"]
+                      if one["metadata"]["name"].startswith(name)]
+            return groups and groups[0]["status"]["phase"] == "Running" and groups[0]["status"]["running"] >= (
+                groups[0]["spec"]["minMember"])
+        return put.wait_for("the gang of %s runs" % name, placed)
+
+
+class Notebooks(put.PlatformTest):
+    """examples/notebooks, with a small server in place of JupyterLab and TensorBoard."""
+    SERVER = "#!/bin/sh\nexec python3 -m http.server %d\n"
+
+    @classmethod
+    def setUpClass(cls):
+        programs = tempfile.mkdtemp(prefix="hekla-e2e-notebooks-")
+        cls.addClassCleanup(shutil.rmtree, programs)
+        os.chmod(programs, 0o755)
+        for name, port in (("jupyter", 8888), ("tensorboard", 6006)):
+            path = os.path.join(programs, name)
+            with open(path, "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+                file.write(cls.SERVER % port)
+        cls.FLAGS = ["--image-map", "*=host, files=%s:/usr/local/bin, cmd=/usr/local/bin/jupyter" % programs]
+        super().setUpClass()
+
+    def test_a_notebook_and_the_tensorboard_of_its_volume(self):
+        p, folder = self.platform, os.path.join(EXAMPLES, "notebooks")
+        said = p.kubectl("apply", "--validate=strict", "-f", folder, check=False)
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        for kind, name in (("notebook", "lab"), ("tensorboard", "curves")):
+            put.wait_for(name + " is ready", lambda: p.get(kind, name, "-n", "kubeflow-user-example-com")["status"]["readyReplicas"])
+
+
+class Pipeline(unittest.TestCase):
+    """examples/pipelines/two-steps.yaml, uploaded and run."""
+
+    def test_two_steps(self):
+        with open(os.path.join(EXAMPLES, "pipelines/two-steps.yaml")) as file:
+            spec = yaml.safe_load(file)
+        url = "http://127.0.0.1:%d" % put.free_port()
+        platform = put.Platform("--image-map", "*=host", "--pipelines-listen", url.removeprefix("http://"))
+        self.addCleanup(platform.destroy)
+        platform.up()
+
+        def call(path, body=None):
+            data = None if body is None else json.dumps(body).encode()
+            asked = urllib.request.Request(url + "/apis/v2beta1" + path, data, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(asked, timeout=put.PATIENCE) as answer:
+                return json.load(answer)
+        run = call("/runs", {"display_name": "tried", "pipeline_spec": spec})["run_id"]
+        put.wait_for("the run has ended", lambda: call("/runs/" + run)["state"] in ("SUCCEEDED", "FAILED"))
+        logs = platform.kubectl("logs", "-n", "kubeflow", "-l", "pipeline/runid=" + run, "-c", "main")
+        self.assertEqual((call("/runs/" + run)["state"], logs), ("SUCCEEDED", "3 lines\n"))
 
 
 if __name__ == "__main__":

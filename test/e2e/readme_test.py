@@ -70,5 +70,43 @@ class UseIt(unittest.TestCase):
         self.assertEqual(put.leftovers(self.data_dir), [])
 
 
+class Named(unittest.TestCase):
+    """What the README only names is there as well."""
+
+    def setUp(self):
+        with open(os.path.join(put.ROOT, "README.md")) as file:
+            self.text = file.read()
+
+    def test_the_commands(self):
+        named = sorted(set(re.findall(r"`hekla ([a-z]+)", self.text)))
+        self.assertGreater(len(named), 30)
+        for command in named:
+            said = subprocess.run([put.HEKLA, "help", command], capture_output=True, text=True, timeout=put.PATIENCE)
+            self.assertEqual(said.returncode, 0, "hekla help %s: %s" % (command, said.stderr))
+        rows = re.findall(r"^\| (`hekla .*?) \|", self.text, re.MULTILINE)
+        once = [command for row in rows for command in re.findall(r"`hekla (\w+)", row)]
+        self.assertEqual(sorted(once), sorted(set(once)))  # each in one row
+
+    def test_the_targets_of_make(self):
+        with open(os.path.join(put.ROOT, "Makefile")) as file:
+            rules = set(re.findall(r"^([a-z-]+):(?!=)", file.read(), re.MULTILINE))
+        self.assertLessEqual(set(re.findall(r"(?:^|`)make ([a-z-]+)", self.text, re.MULTILINE)), rules)
+
+    def test_a_job_from_a_file_alone(self):
+        """`hekla run -f` as the README has it: it starts the platform, and stops it."""
+        self.assertIn("`hekla run -f job.yaml`", self.text)
+        place = tempfile.mkdtemp(prefix="hekla-e2e-readme-")
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        with open(os.path.join(place, "job.yaml"), "w") as file:
+            file.write(put.job("alone", 1, "1", "echo from the job"))
+        environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+        said = subprocess.run([put.HEKLA, "run", "-f", "job.yaml", "--data-dir", place + "/data", "--image-map", "*=host",
+                               "--eviction-hard", "memory.available<1Mi"], cwd=place, env=environment, capture_output=True,
+                              text=True, timeout=2 * put.PATIENCE)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        self.assertIn("from the job", said.stdout)
+        self.assertEqual(put.leftovers(place + "/data"), [])
+
+
 if __name__ == "__main__":
     unittest.main()
