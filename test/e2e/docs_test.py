@@ -19,7 +19,6 @@ ELSEWHERE = {
     "docs/ARCHITECTURE.md": "tools/tidy",
     "docs/envtest.md": "test/clients/envtest_suites",
     "docs/extending.md": "src/scheduler/plugins/patience_test.cpp",
-    "docs/login.md": "test/e2e/gateway_test.py",
     "docs/on-a-cluster.md": "test/e2e/components_test.py",
     "docs/pipelines.md": "test/clients/python/pipelines_client_test.py",
     "docs/train.md": "test/e2e/train_test.py",

@@ -125,6 +125,8 @@ class Reader:
         self.program("sudo", '#!/bin/sh\nexec "$@"\n')
         self.environment = dict(os.environ, HOME=self.place, PATH=self.place + "/bin:" + os.environ["PATH"],
                                 KUBECONFIG=os.path.join(self.data_dir, "admin.kubeconfig"))
+        for display in ("DISPLAY", "WAYLAND_DISPLAY"):  # no browser opens
+            self.environment.pop(display, None)
 
     def program(self, name, text):
         with open(os.path.join(self.place, "bin", name), "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
@@ -137,7 +139,7 @@ class Reader:
     def shell(self, command, timeout=2 * put.PATIENCE):
         return subprocess.run(["bash", "-ec", "\n".join(self.state + [self.local(command)])], cwd=self.place,
                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=timeout, stdin=subprocess.DEVNULL)
+                              timeout=timeout, input="what a reader types when asked\n")
 
     def start(self, command="hekla up --no-agent --fake-nodes 4"):
         """The platform, with the flags that the document gives it; one that runs is stopped first."""

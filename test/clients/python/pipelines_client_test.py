@@ -7,6 +7,7 @@ Environment: HEKLA (the binary), HEKLA_CACHE; run as root with an interpreter th
 """
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -108,7 +109,7 @@ class Pipelines(unittest.TestCase):
         cls.addClassCleanup(cls.platform.destroy)
         cls.platform.up()
         os.environ["HOME"] = cls.platform.home  # the client keeps its settings there
-        cls.client = kfp.Client(host=url)
+        cls.client, cls.url = kfp.Client(host=url), url
 
     def run_to_end(self, pipeline, **arguments):
         run_id = self.client.create_run_from_pipeline_func(pipeline, arguments=arguments).run_id
@@ -186,6 +187,16 @@ class Pipelines(unittest.TestCase):
         listed = self.client.list_recurring_runs(experiment_id=experiment.experiment_id).recurring_runs
         self.assertEqual([one.status for one in listed], ["DISABLED"])
         self.client.delete_recurring_run(recurring.recurring_run_id)
+
+    def test_the_example(self):
+        """examples/pipelines/train.py, as its README runs it."""
+        program = os.path.join(put.ROOT, "examples/pipelines/train.py")
+        with tempfile.TemporaryDirectory() as place:
+            for arguments, last in (([], ""), ([self.url], "SUCCEEDED")):
+                done = subprocess.run([sys.executable, program, *arguments], cwd=place, capture_output=True, text=True,
+                                      timeout=2 * put.PATIENCE)
+                self.assertEqual((done.returncode, done.stdout.split("\n")[-2:][0]), (0, last), done.stdout + done.stderr)
+            self.assertEqual(os.listdir(place), ["pipeline.yaml"])
 
     def test_object_store(self):
         run = self.run_to_end(storing, key="from/a/pod", text="hello")
