@@ -22,12 +22,24 @@ ELSEWHERE = {
     "docs/on-a-cluster.md": "test/e2e/components_test.py",
     "docs/pipelines.md": "test/clients/python/pipelines_client_test.py",
     "docs/train.md": "test/e2e/train_test.py",
-    "docs/workbench.md": "test/e2e/workbench_test.py",
     "examples/deadlock/README.md": "test/e2e/examples_test.py",
     "examples/sharing/README.md": "test/e2e/examples_test.py",
 }
-# The platform of documents that start none themselves.
+# The platform of documents that start none themselves: nodes that are played, or this machine with small servers in place
+# of JupyterLab and TensorBoard.
 PLAYED = "hekla up --no-agent --fake-nodes 4"
+SERVED = "hekla up --image-map '*=host, files=%s:/usr/local/bin, cmd=/usr/local/bin/jupyter'"
+PLATFORMS = {"docs/workbench.md": SERVED}
+SERVER = """#!/usr/bin/python3
+import http.server, signal, sys
+class Greeting(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+http.server.HTTPServer(("", %d), Greeting).serve_forever()
+"""
 TRANSLATED = ["first-job.md", "concepts.md"]
 READ = documents.documents("README.md", "docs/*.md", "docs/zh/*.md", "examples/**/README.md")
 # Of blocks in other languages a reader types nothing.
@@ -105,6 +117,25 @@ class Pages(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(put.ROOT, test)), test)
 
 
+class Reading(unittest.TestCase):
+    """What the reader takes for shown, and for a command."""
+
+    def test_shown_lines_come_in_order(self):
+        said = "NAME    STATUS    AGE\njob-1   Running   12s\nchief: loss 0.25 after 3 steps\n"
+        for shown in (["NAME STATUS AGE", "job-1   Running   2m3s"], ["…", "chief: loss … after 3 steps"], ["job-… Running …"],
+                      ["chief: loss …"], [""]):
+            self.assertIsNone(documents.first_missing(shown, said), shown)
+        for shown in (["job-1 Pending 2s"], ["job-1 Running 2s", "NAME STATUS AGE"], ["job-1 Running"], ["job-1 Running 2s 3s"],
+                      ["chief: loss 0.26 …"], ["job-1 Running many"]):
+            self.assertIsNotNone(documents.first_missing(shown, said), shown)
+
+    def test_commands_go_on_while_they_are_open(self):
+        block = documents.Block("x.md", 1, "", "# a comment\necho 'a\nb'\nls \\\n  -l\ncat <<END\nb\nEND\n", "")
+        self.assertEqual(block.commands(), [("echo 'a\nb'", []), ("ls \\\n  -l", []), ("cat <<END\nb\nEND", [])])
+        block = documents.Block("x.md", 1, "", "$ echo a\na\n$ true\n", "")
+        self.assertEqual(block.commands(), [("echo a", ["a"]), ("true", [])])
+
+
 class Document(unittest.TestCase):
     """One document, from its first block to its last. Each is a class of its own, for run.py runs classes side by side."""
     path = None
@@ -118,13 +149,20 @@ class Document(unittest.TestCase):
                   if not block.reason and block.language not in SHOWN_ONLY]
         commands = [command for block in blocks if block.is_commands() for command, _ in block.commands()]
         if not re.match(r"(sudo )?hekla up\b", commands[0] if commands else ""):
-            self.reader.start(PLAYED)
+            self.reader.start(self.platform())
         for block in blocks:
             if block.language == "yaml":
                 self.take(block)
             else:
                 for command, shown in block.commands():
                     self.reader.type(command, shown, block.place())
+
+    def platform(self):
+        if PLATFORMS.get(self.path) != SERVED:
+            return PLAYED
+        self.reader.program("jupyter", SERVER % 8888, "servers")
+        self.reader.program("tensorboard", SERVER % 6006, "servers")
+        return SERVED % os.path.join(self.reader.place, "servers")
 
     def take(self, block):
         """A YAML block: a file to keep, objects for the server to judge, or a part of the scheduler's configuration."""

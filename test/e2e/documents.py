@@ -117,8 +117,9 @@ class Reader:
         self.place = tempfile.mkdtemp(prefix="hekla-e2e-reader-")
         self.data_dir = os.path.join(self.place, "data")
         self.state, self.folder, self.up = [], self.place, None
-        os.makedirs(os.path.join(self.place, "bin"))
-        os.makedirs(os.path.join(self.place, "build/release"))
+        os.chmod(self.place, 0o755)
+        for folder in ("bin", "build/release", "servers", "logs", "srv/data"):
+            os.makedirs(os.path.join(self.place, folder))
         for program, name in [(put.HEKLA, "build/release/hekla"), (put.HEKLA, "bin/hekla"), (put.kubectls()[0], "bin/kubectl")]:
             os.symlink(program, os.path.join(self.place, name))
         shutil.copytree(os.path.join(put.ROOT, "examples"), os.path.join(self.place, "examples"))
@@ -128,13 +129,13 @@ class Reader:
         for display in ("DISPLAY", "WAYLAND_DISPLAY"):  # no browser opens
             self.environment.pop(display, None)
 
-    def program(self, name, text):
-        with open(os.path.join(self.place, "bin", name), "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+    def program(self, name, text, folder="bin"):
+        with open(os.path.join(self.place, folder, name), "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
             file.write(text)
 
     def local(self, text):
-        """Of the real machine only the default data directory is not used."""
-        return text.replace("/var/lib/hekla", self.data_dir)
+        """Of the real machine only the default data directory is not used, nor a directory of data."""
+        return text.replace("/var/lib/hekla", self.data_dir).replace("/srv/data", os.path.join(self.place, "srv/data"))
 
     def shell(self, command, timeout=2 * put.PATIENCE):
         return subprocess.run(["bash", "-ec", "\n".join(self.state + [self.local(command)])], cwd=self.place,
