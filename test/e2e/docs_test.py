@@ -17,11 +17,9 @@ ELSEWHERE = {
     "README.md": "test/e2e/readme_test.py",
     "docs/zh/README.md": "test/e2e/readme_test.py",
     "docs/ARCHITECTURE.md": "tools/tidy",
-    "docs/envtest.md": "test/clients/envtest_suites",
     "docs/extending.md": "src/scheduler/plugins/patience_test.cpp",
     "docs/on-a-cluster.md": "test/e2e/components_test.py",
     "docs/pipelines.md": "test/clients/python/pipelines_client_test.py",
-    "docs/train.md": "test/e2e/train_test.py",
     "examples/deadlock/README.md": "test/e2e/examples_test.py",
     "examples/sharing/README.md": "test/e2e/examples_test.py",
 }
