@@ -208,5 +208,15 @@ for one in READ:
     if tried and one not in ELSEWHERE and not one.startswith("docs/zh/"):
         globals().update([class_of(one)])
 
+class ReadsTheFirstJobWithoutKubectl(Document):
+    """As docs/first-job.md says: hekla instead of kubectl, in every line."""
+    path = "docs/first-job.md"
+
+    def test_hekla_instead(self):
+        typed = self.reader.type
+        self.reader.type = lambda command, shown, place: typed(re.sub(r"\bkubectl\b", "hekla", command), shown, place)
+        self.read()
+
+
 if __name__ == "__main__":
     unittest.main()
