@@ -95,6 +95,13 @@ class Pages(unittest.TestCase):
                 for argument in re.findall(r"(?:^|, )([\w.-]+)", re.sub(r"\([^)]*\)|\{.*\}|\[.*\]", "", "".join(arguments))):
                     self.assertIn(argument, section.group(1), name)
 
+    def test_every_event_and_action_of_policies_is_described(self):
+        lists = re.findall(r"> k(?:Events|Actions) = \{(.*?)\};", text_of("src/admission/policies.cpp"), re.DOTALL)
+        names = [name for one in lists for name in re.findall(r'"([^"]+)"', one)]
+        self.assertEqual(len(names), 16, names)
+        page = text_of("docs/policies.md")
+        self.assertEqual([name for name in names if "`%s`" % name not in page], [])
+
     def test_the_chinese_pages_tell_the_reader_to_type_the_same(self):
         def typed(path):
             return [re.sub(r"(?m) +# .*$", "", block.text) for block in blocks_of(os.path.join(put.ROOT, path))]
