@@ -30,6 +30,13 @@ std::string_view bearer_of(const net::Headers& headers) {
   return net::trim(all[0].substr(7));
 }
 
+// Changes and WebSockets of a program's page come from the origin that it is on.
+Result<void> check_content_sender(const Visit& visit, const Guest& guest) {
+  if (guest.by_token) return {};
+  if (visit.is_upgrade() || !visit.is_safe()) TRY(check_origin(visit));
+  return visit.is_upgrade() ? check_upgrade(visit, true) : Result<void>{};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FrontDoor>> FrontDoor::make(FrontDoorOptions options, Login& login) {
@@ -127,7 +134,12 @@ void FrontDoor::admit(Visit visit, Guest guest) {
   }
   if (guest.user.name.empty()) return turn_away(visit);
   // A token is no browser's: no page is there whose cookies and scripts an answer could misuse.
-  if (proxied && guest.by_token) return take_way(std::move(visit), std::move(guest));
+  if (proxied && guest.by_token) {
+    Proxy::Way way = proxy_->way(visit);
+    return take_way(std::move(visit), std::move(guest), std::move(way));
+  }
+  if (proxied && content_origin_of(visit.origin).empty())
+    return share_page(std::move(visit), std::move(guest));
   if (proxied) return leave_page(visit, guest);
   visit.writer->respond(
       refusal(visit, Error{Code::not_found, "there is nothing at this address"}, guest.user.name));
@@ -147,30 +159,42 @@ void FrontDoor::admit_content(Visit visit, Guest guest) {
   if (fixed || !proxy_ || !proxy_->claims(visit.request, visit.path))
     return visit.writer->respond(
         refusal(visit, Error{Code::not_found, "no program is at this address"}, guest.user.name));
-  if (!guest.by_token && (visit.is_upgrade() || !visit.is_safe())) {
-    Result<void> fine = check_origin(visit);
-    if (fine && visit.is_upgrade()) fine = check_upgrade(visit, true);
-    if (!fine) return visit.writer->respond(refusal(visit, fine.error(), guest.user.name));
-  }
-  take_way(std::move(visit), std::move(guest));
+  if (Result<void> fine = check_content_sender(visit, guest); !fine)
+    return visit.writer->respond(refusal(visit, fine.error(), guest.user.name));
+  Proxy::Way way = proxy_->way(visit);
+  take_way(std::move(visit), std::move(guest), std::move(way));
 }
 
 void FrontDoor::leave_page(const Visit& visit, const Guest& guest) {
-  const std::string content = content_origin_of(visit.origin);
-  if (!content.empty() && visit.wants_page())
-    return visit.writer->respond(redirect(302, content + visit.path.target()));
-  const std::string where =
-      content.empty() ? "open the dashboard as http://localhost with the same port (by kubectl "
-                        "port-forward or ssh -L from another machine), or send a token"
-                      : "ask for " + content + visit.path.text + ", or send a token";
-  visit.writer->respond(refusal(
-      visit,
-      Error{Code::forbidden, "users' programs do not answer on the dashboard's origin: " + where},
-      guest.user.name));
+  if (visit.wants_page()) return visit.writer->respond(login_.lead_to_content(visit));
+  visit.writer->respond(
+      refusal(visit,
+              Error{Code::forbidden,
+                    "users' programs do not answer on the dashboard's origin: "
+                    "ask for " +
+                        content_origin_of(visit.origin) + visit.path.text + ", or send a token"},
+              guest.user.name));
 }
 
-void FrontDoor::take_way(Visit visit, Guest guest) {
+// There is no second origin. A script of a program here can do whatever the visitor can, so it must
+// be the visitor's own.
+void FrontDoor::share_page(Visit visit, Guest guest) {
   Proxy::Way way = proxy_->way(visit);
+  const std::string& ns = way.access.key.ns;
+  Result<void> fine = check_content_sender(visit, guest);
+  if (fine && !(options_.is_sole_member && options_.is_sole_member(guest.user.name, ns)))
+    fine =
+        fail(Code::forbidden,
+             "users' programs do not answer on the dashboard's origin, where their scripts could "
+             "speak for you, unless you alone work in their namespace; others may work in " +
+                 ns +
+                 ". Open the dashboard as http://localhost with the same port (by kubectl "
+                 "port-forward or ssh -L from another machine), or send a token");
+  if (!fine) return visit.writer->respond(refusal(visit, fine.error(), guest.user.name));
+  take_way(std::move(visit), std::move(guest), std::move(way));
+}
+
+void FrontDoor::take_way(Visit visit, Guest guest, Proxy::Way way) {
   authorize(std::move(visit), std::move(guest), way.access,
             [this, take = std::move(way.take)](Visit visit, const Guest& guest) {
               if (visit.is_upgrade()) remember_stream(guest, visit.writer);

@@ -49,6 +49,8 @@ struct FrontDoorOptions {
   std::function<void(const kube::User&, const kube::Access&, kube::Authorizer::Done)> authorize;
   kube::WebRoutes routes;
   std::optional<kube::User> everybody = {};  // --auth=none: who all of them are
+  // Whether nobody but the user works in a namespace; from any thread. Empty: never.
+  std::function<bool(const std::string& user, const std::string& ns)> is_sole_member = {};
 };
 
 // Thread-safe: serve() runs on the net thread of each connection.
@@ -74,7 +76,8 @@ class FrontDoor {
   void admit(Visit visit, Guest guest);
   void admit_content(Visit visit, Guest guest);
   void leave_page(const Visit& visit, const Guest& guest);
-  void take_way(Visit visit, Guest guest);
+  void share_page(Visit visit, Guest guest);
+  void take_way(Visit visit, Guest guest, Proxy::Way way);
   using Then = std::function<void(Visit visit, Guest guest)>;
   void authorize(Visit visit, Guest guest, const kube::Access& access, Then then);
   void enter(Visit visit, Guest guest, const kube::WebRoute& route);

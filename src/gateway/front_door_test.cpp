@@ -104,7 +104,7 @@ class FrontDoorTest : public testing::Test {
     request.headers.add("Host", "localhost:8080");
     for (auto& [name, value] : headers) request.headers.add(name, value);
     writer = std::make_shared<RecordedWriter>();
-    door->serve(std::move(request), writer, "http");
+    door->serve(std::move(request), writer, scheme);
     if (!writer->response) return {};
     return {writer->response->status, writer->response->headers, writer->response->body};
   }
@@ -146,6 +146,7 @@ class FrontDoorTest : public testing::Test {
   std::vector<std::string> asked;
   std::shared_ptr<RecordedWriter> writer;
   bool busy = false;
+  std::string scheme = "http";
   std::string form, callback, state_cookie, secret;
 };
 
@@ -204,6 +205,28 @@ TEST_F(FrontDoorTest, ALoginBelongsToTheBrowserThatBeganIt) {
   answer = ask("POST", form, {}, "login=ann%40example.com&password=right");
   ASSERT_EQ(answer.status, 303);
   EXPECT_EQ(cookie_of(ask("GET", answer.location()), kSessionCookie), "");  // another browser
+}
+
+TEST_F(FrontDoorTest, SeveralLoginsOfABrowserDoNotEndEachOther) {
+  Answer answer = ask("GET", "/jupyter/", {{"Accept", "text/html"}});
+  const std::string kept = std::string(kStateCookie) + "=" + cookie_of(answer, kStateCookie);
+  while (answer.status == 302) answer = ask("GET", form = answer.location(), {{"Cookie", kept}});
+  // Another tab, and whatever a page loads beside itself, come in between.
+  const Answer other = ask("GET", "/volumes/", {{"Accept", "text/html"}, {"Cookie", kept}});
+  EXPECT_EQ(std::string(kStateCookie) + "=" + cookie_of(other, kStateCookie), kept);
+  const std::string accepted = "image/avif,image/webp,*/*;q=0.8";
+  EXPECT_EQ(ask("GET", "/favicon.ico", {{"Accept", accepted}, {"Cookie", kept}}).status, 401);
+  answer = ask("POST", form, {{"Cookie", kept}}, "login=ann%40example.com&password=right");
+  ASSERT_EQ(answer.status, 303);
+  answer = ask("GET", answer.location(), {{"Cookie", kept}});
+  EXPECT_NE(cookie_of(answer, kSessionCookie), "");
+  EXPECT_EQ(answer.location(), "/jupyter/");
+  // A cookie that no login has given is not kept.
+  EXPECT_NE(
+      cookie_of(ask("GET", "/jupyter/",
+                    {{"Accept", "text/html"}, {"Cookie", std::string(kStateCookie) + "=planted"}}),
+                kStateCookie),
+      "planted");
 }
 
 TEST_F(FrontDoorTest, EachLoginIsANewSession) {
@@ -399,6 +422,30 @@ TEST_F(FrontDoorTest, LinksWorkThroughTheirCode) {
   EXPECT_EQ(answer.status, 410);
   EXPECT_EQ(cookie_of(answer, kSessionCookie), "");
   EXPECT_EQ(ask("GET", "/hekla/login?code=once&rd=%2F%2Fevil").location(), "/");
+}
+
+TEST_F(FrontDoorTest, CookiesAreSecureWhereTheConnectionIs) {
+  for (const bool tls : {false, true}) {
+    scheme = tls ? "https" : "http";
+    const Answer answer = ask("GET", "/hekla/login?code=once");
+    const auto cookies = answer.headers.get_all("Set-Cookie");
+    EXPECT_GE(cookies.size(), 3u);
+    for (std::string_view line : cookies)
+      EXPECT_EQ(line.contains("; Secure"), tls) << line;  // a page over plain http must work
+  }
+}
+
+TEST_F(FrontDoorTest, OurPagesAreInNobodysFrameAndTellNobodyWhereTheyWere) {
+  for (const char* target : {"/", "/dex/auth/local/login?state=x", "/hekla/login?code=twice",
+                             "/files/x", "/oauth2/start?rd=%2F"}) {
+    const Answer answer = ask("GET", target, {{"Accept", "text/html"}});
+    const std::string_view policy = answer.headers.get("Content-Security-Policy");
+    EXPECT_TRUE(policy.contains("frame-ancestors 'none'")) << target;
+    EXPECT_TRUE(policy.contains("default-src 'none'")) << target;
+    EXPECT_EQ(answer.headers.get("Referrer-Policy"), "same-origin") << target;
+    EXPECT_EQ(answer.headers.get("X-Content-Type-Options"), "nosniff") << target;
+    EXPECT_EQ(answer.headers.get("Cache-Control"), "no-store") << target;
+  }
 }
 
 TEST_F(FrontDoorTest, SessionsSurviveARestartAsDigests) {

@@ -8,10 +8,13 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "framework/any_object.h"
+#include "gateway/activity/kernels.h"
 #include "gateway/front_door.h"
 #include "gateway/login/token_reviews.h"
 #include "gateway/password.h"
+#include "gateway/policies/members.h"
 #include "gateway/proxy.h"
+#include "gateway/request/content_origin.h"
 #include "gateway/routes/route_source.h"
 #include "json/parse.h"
 #include "kube/cache_set.h"
@@ -26,6 +29,7 @@ constexpr const char* kSessionsSecret = "hekla-gateway-sessions";
 constexpr const char* kLinkType = "hekla.io/login-link";
 constexpr int kBcryptWaiting = 4;
 constexpr Nanos kLinkLife = std::chrono::minutes(2);
+constexpr Nanos kActivityEvery = std::chrono::minutes(1);
 constexpr Nanos kKeepAfter = std::chrono::seconds(1);  // changes of a second are written together
 using framework::AnyObject;
 
@@ -40,6 +44,10 @@ std::string decoded_at(const json::Object& data, std::string_view key) {
 }
 
 }  // namespace
+
+bool has_content_origin(std::string_view page_origin) {
+  return !content_origin_of(page_origin).empty();
+}
 
 LoginLink make_login_link(const kube::User& user, WallTime now, Rng& rng) {
   LoginLink link;
@@ -81,6 +89,9 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   std::unique_ptr<RouteSource> routes;
   kube::Informer<AnyObject>* configs = nullptr;
   kube::Informer<AnyObject>* secrets = nullptr;
+  Activity activity;
+  std::unique_ptr<KernelAsker> kernels;
+  Members members;
   bool keeping = false;
   std::string seen_config;
 
@@ -92,6 +103,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   void load_sessions(std::move_only_function<void()> then);
   void keep_sessions();
   void write_sessions();
+  void write_activity();
   void redeem(const std::string& code, FrontDoorOptions::UserDone done);
   void take_link(const kube::ObjectPtr& object, FrontDoorOptions::UserDone done);
 };
@@ -131,6 +143,9 @@ Result<void> Gateway::State::assemble() {
     usual.email = kDefaultEmail;
     door_options.everybody = local_user(usual);
   }
+  door_options.is_sole_member = [this](const std::string& user, const std::string& ns) {
+    return members.is_sole(user, ns);
+  };
   door = TRY(FrontDoor::make(std::move(door_options), *login));
   sessions.on_change([weak = weak_from_this()](std::vector<std::string> ended) {
     const auto self = weak.lock();
@@ -144,6 +159,13 @@ Result<void> Gateway::State::assemble() {
   secrets = &caches.of<AnyObject>(kube::resources::secrets, {.ns = kAuthNamespace});
   configs->on_settled([this] { read_accounts(); });
   secrets->on_settled([this] { read_accounts(); });
+  auto& bindings = caches.of<AnyObject>(kRoleBindings);
+  bindings.on_change([this](const framework::AnyRef& before, const framework::AnyRef& after) {
+    if (after)
+      members.read(*after);
+    else
+      members.forget(framework::key_of(before->metadata));
+  });
   return assemble_proxy();
 }
 
@@ -151,6 +173,8 @@ Result<void> Gateway::State::assemble_proxy() {
   routes = std::make_unique<RouteSource>(caches, [this](std::string_view prefix) {
     return door->table().owns(prefix) || Login::claims(prefix);
   });
+  if (options.ask_kernels)
+    kernels = TRY(KernelAsker::make(options.pod_sockets, activity, *options.clock));
   net::ClientOptions client_options;
   client_options.open_socket = options.pod_sockets;
   pods = TRY(net::LocalClients::make(std::move(client_options)));
@@ -162,6 +186,8 @@ Result<void> Gateway::State::assemble_proxy() {
     net::forward(request, std::move(writer), pods->here(), std::move(forwarding));
   };
   proxy_options.rng = options.rng;
+  proxy_options.clock = options.clock;
+  proxy_options.activity = &activity;
   proxy = std::make_unique<RouteProxy>(std::move(proxy_options));
   door->set_proxy(proxy.get());
   return {};
@@ -173,6 +199,25 @@ void Gateway::State::run() {
     if (!self) return;
     if (self->options.login) self->make_first_account();
     self->caches.start();
+    self->write_activity();
+  });
+}
+
+// At most once a minute for each notebook: every write wakes those who watch it.
+void Gateway::State::write_activity() {
+  std::vector<kube::Write> writes;
+  for (const auto& [notebook, when] : activity.take_new())
+    writes.push_back(last_activity(notebook, when));
+  if (!writes.empty())
+    client.batch(std::move(writes), [](const std::vector<kube::WriteResult>& results) {
+      for (const kube::WriteResult& result : results)
+        if (!result && result.error().code != Code::not_found)
+          log_warn("gateway", "a notebook's last use could not be written down",
+                   {{"error", result.error().message}});
+    });
+  if (kernels) kernels->ask(*routes->table());
+  client.executor().post_after(kActivityEvery, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->write_activity();
   });
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -29,7 +30,8 @@ struct Options {
   kube::WebRoutes routes;  // of the modules
   // Sockets that reach pods; empty: those of this process' network.
   net::OpenSocket pod_sockets;
-  bool login = true;  // false: everybody is the default user; for loopback alone
+  bool ask_kernels = false;  // whether notebooks' servers are asked every minute if they are busy
+  bool login = true;         // false: everybody is the default user; for loopback alone
 };
 
 // handler() and router() are for any thread; what they give must not outlive the gateway.
@@ -50,6 +52,9 @@ class Gateway {
  private:
   std::shared_ptr<State> state_;
 };
+
+// Whether users' programs have an origin of their own beside a page that was opened so.
+bool has_content_origin(std::string_view page_origin);
 
 // The object behind a one-time link of `hekla dashboard`: a Secret of the system's namespace, which
 // only its administrators write. `code` stands in the link.

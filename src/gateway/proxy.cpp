@@ -2,7 +2,10 @@
 
 #include <array>
 
+#include "base/markup.h"
+#include "gateway/activity/frame_scan.h"
 #include "gateway/request/answers.h"
+#include "gateway/request/content_origin.h"
 #include "gateway/request/cookies.h"
 #include "gateway/request/visitor_headers.h"
 
@@ -13,12 +16,24 @@ constexpr const char* kAgainSeconds = "3";
 // A server that is ready may not listen yet; nothing has been sent by then.
 constexpr auto kRefusedRetry = std::chrono::seconds(2);
 
+// A link to the page that tells why a notebook waits, and starts it.
+std::string way_to_notebook(const Visit& visit, const kube::Access& access) {
+  if (access.resource.plural != "notebooks") return {};
+  const std::string page =
+      is_content_origin(visit.origin) ? page_origin_of(visit.origin) : visit.origin;
+  return "<p><a class=\"button\" href=\"" +
+         escape_markup(page + "/jupyter/notebook/details/" + access.key.ns + "/" +
+                       access.key.name) +
+         "\">Why it waits, and how to start it</a></p>";
+}
+
 // The page reloads itself until the program answers; programs are told when to ask again.
-net::Response waiting(const Visit& visit, const std::string& why) {
+net::Response waiting(const Visit& visit, const std::string& why, const kube::Access& access) {
   net::Response response;
   if (visit.wants_page()) {
     response = message_page(503, "The program does not answer yet",
-                            why + ". This page looks again every few seconds.");
+                            why + ". This page looks again every few seconds.",
+                            way_to_notebook(visit, access));
     response.headers.set("Refresh", kAgainSeconds);
   } else {
     response = refusal(visit, Error{Code::unavailable, why});
@@ -131,12 +146,26 @@ std::shared_ptr<void> RouteProxy::count_stream(const std::string& user,
           }};
 }
 
+void RouteProxy::note_use(const Visit& visit, const kube::Access& access, net::Forwarding& how) {
+  if (access.resource.plural != "notebooks") return;
+  const bool used = !visit.is_safe() || visit.wants_page();
+  if (!used && !visit.is_upgrade()) return;
+  std::shared_ptr<UseMark> mark = options_.activity->mark(access.key);
+  if (used) mark->note(options_.clock->wall());
+  if (!visit.is_upgrade()) return;
+  how.on_passing = [mark = std::move(mark), clock = options_.clock, to_pod = FrameScan{},
+                    from_pod = FrameScan{}](std::string_view bytes, bool from_requester) mutable {
+    if ((from_requester ? to_pod : from_pod).has_message(bytes)) mark->note(clock->wall());
+  };
+}
+
 void RouteProxy::carry(Visit visit, const Guest& guest, const Chosen& chosen) {
   const Rule& rule = *chosen.found.rule;
   if (rule.redirect) return visit.writer->respond(redirect_of(*rule.redirect, visit));
   if (rule.answer) return visit.writer->respond(answer_of(*rule.answer));
   if (!chosen.destination)
-    return visit.writer->respond(waiting(visit, "No destination of the route has a weight"));
+    return visit.writer->respond(
+        waiting(visit, "No destination of the route has a weight", chosen.access));
   const Destination& destination = *chosen.destination;
   const std::string service = destination.service.ns + "/" + destination.service.name;
   const std::optional<Backend> backend = chosen.table->backend(destination, options_.rng->next());
@@ -158,11 +187,13 @@ void RouteProxy::carry(Visit visit, const Guest& guest, const Chosen& chosen) {
                       "User '" + guest.user.name + "' may not use service " + service + ": " + why},
                 guest.user.name));
   if (!backend)
-    return visit.writer->respond(
-        waiting(visit, chosen.access.resource.plural == "notebooks"
-                           ? "Notebook " + chosen.access.key.ns + "/" + chosen.access.key.name +
-                                 " is not ready. If it was stopped, the dashboard starts it again"
-                           : "Nothing is ready behind service " + service));
+    return visit.writer->respond(waiting(visit,
+                                         chosen.access.resource.plural == "notebooks"
+                                             ? "Notebook " + chosen.access.key.ns + "/" +
+                                                   chosen.access.key.name +
+                                                   " has been stopped or is starting"
+                                             : "Nothing is ready behind service " + service,
+                                         chosen.access));
   std::shared_ptr<void> counted;
   if (visit.is_upgrade()) {
     counted = count_stream(guest.user.name, chosen.access);
@@ -184,11 +215,12 @@ void RouteProxy::carry(Visit visit, const Guest& guest, const Chosen& chosen) {
   auto asked = std::make_shared<Visit>(visit);
   asked->request.body.clear();
   asked->writer.reset();
-  how.on_failure = [asked, service](const Error& error) {
+  how.on_failure = [asked, service, access = chosen.access](const Error& error) {
     if (error.code == Code::timeout)
       return refusal(*asked, Error{Code::timeout, "service " + service + " took too long"});
-    return waiting(*asked, "Service " + service + " does not answer");
+    return waiting(*asked, "Service " + service + " does not answer", access);
   };
+  note_use(visit, chosen.access, how);
   how.on_over = [counted]() mutable { counted.reset(); };
   options_.forward(visit.request, visit.writer, std::move(how));
 }

@@ -7,7 +7,9 @@
 #include <mutex>
 #include <string>
 
+#include "base/clock.h"
 #include "base/rng.h"
+#include "gateway/activity/activity.h"
 #include "gateway/front_door.h"
 #include "gateway/routes/route_table.h"
 #include "net/client_request.h"
@@ -22,6 +24,8 @@ struct ProxyOptions {
                      net::Forwarding forwarding)>
       forward;
   Rng* rng = nullptr;
+  const Clock* clock = nullptr;
+  Activity* activity = nullptr;                         // where the use of notebooks is noted down
   int streams_per_user = 256, streams_per_object = 64;  // upgraded ones, of each user
 };
 
@@ -41,6 +45,8 @@ class RouteProxy final : public Proxy {
     kube::Access access;
   };
   void carry(Visit visit, const Guest& guest, const Chosen& chosen);
+  // Notes down this use of a notebook, and what will pass through its stream.
+  void note_use(const Visit& visit, const kube::Access& access, net::Forwarding& how);
   // Counts one more stream; null where there are too many. It ends with the last reference.
   std::shared_ptr<void> count_stream(const std::string& user, const kube::Access& access);
 

@@ -51,6 +51,8 @@ class ProxyTest : public testing::Test {
       sent.push_back({request, std::move(how)});
     };
     options.rng = &real_rng();
+    options.clock = &clock;
+    options.activity = &activity;
     options.streams_per_user = 3;
     options.streams_per_object = 2;
     proxy = std::make_unique<RouteProxy>(std::move(options));
@@ -65,6 +67,9 @@ class ProxyTest : public testing::Test {
 
   void make_door(std::optional<kube::User> everybody) {
     FrontDoorOptions options;
+    options.is_sole_member = [this](const std::string& user, const std::string& ns) {
+      return sole_member == user + " of " + ns;
+    };
     options.everybody = std::move(everybody);
     options.verify_token = [](const std::string& token, FrontDoorOptions::UserDone done) {
       if (token != "sa-token") return done(fail(Code::unauthorized, "no"));
@@ -135,6 +140,8 @@ class ProxyTest : public testing::Test {
   std::unique_ptr<FrontDoor> door;
   std::map<std::string, std::string> secrets;
   std::vector<std::string> asked;
+  std::string sole_member;
+  Activity activity;
   std::vector<Sent> sent;
   std::shared_ptr<RecordedWriter> writer;
 };
@@ -155,6 +162,26 @@ TEST_F(ProxyTest, ABrowserComesToTheContentByTheFullExchange) {
   EXPECT_TRUE(sent.empty());
   answer = ask(kContent, "/notebook/a/nb/lab", {{"Cookie", pass_of("ann")}});
   EXPECT_EQ(answer.body, "from the program");
+}
+
+TEST_F(ProxyTest, APageOfThisMachinesAddressIsAskedByThatAddress) {
+  const std::string page = "127.0.0.1:8080";
+  net::Response answer = ask(page, "/notebook/a/nb/?x", {{"Cookie", session_of("ann")}});
+  ASSERT_TRUE(location(answer).starts_with(kContentUrl + "/hekla/content?page="));
+  const std::string begun = location(answer).substr(kContentUrl.size());
+  answer = ask(kContent, begun);
+  const std::string kept = cookie_of(answer, kContentStateCookie);
+  // The cookies are that name's: as localhost the visitor would have to log in once more.
+  ASSERT_TRUE(location(answer).starts_with("http://127.0.0.1:8080/hekla/content?state="));
+  answer = ask(page, location(answer).substr(21), {{"Cookie", session_of("ann")}});
+  ASSERT_TRUE(location(answer).starts_with(kContentUrl + "/hekla/content?code="));
+  answer = ask(kContent, location(answer).substr(kContentUrl.size()), {{"Cookie", kept}});
+  EXPECT_EQ(location(answer), "/notebook/a/nb/?x");
+  EXPECT_EQ(location(ask(kContent, begun, {{"Cookie", pass_of("ann")}})), "/notebook/a/nb/?x");
+  for (const char* other : {"http%3A%2F%2Fevil.example%3A8080", "http%3A%2F%2F127.0.0.1%3A8080%40e",
+                            "http%3A%2F%2F127.0.0.1%3A9", "https%3A%2F%2F127.0.0.1%3A8080", "x"})
+    EXPECT_EQ(ask(kContent, std::string("/hekla/content?rd=%2F&page=") + other).status, 403)
+        << other;
 }
 
 TEST_F(ProxyTest, TheLoginFormMayLeadToTheContent) {
@@ -224,9 +251,46 @@ TEST_F(ProxyTest, ProgramsNeverAnswerOnThePagesOrigin) {
   for (const char* host : {"192.0.2.1:8080", "hekla.example", "content.localhost.:8080"}) {
     const net::Response answer = ask(host, "/notebook/a/nb/", cookie);
     EXPECT_EQ(answer.status, 403) << host;
-    EXPECT_TRUE(answer.body.contains("open the dashboard as http://localhost")) << answer.body;
+    EXPECT_TRUE(answer.body.contains("Open the dashboard as http://localhost")) << answer.body;
   }
   EXPECT_TRUE(sent.empty());
+}
+
+TEST_F(ProxyTest, WithoutASecondOriginProgramsAreTheirSoleMembers) {
+  const std::string page = "192.0.2.1:8080";
+  const Pairs cookie{{"Cookie", session_of("ann") + "; _xsrf=1"}};
+  net::Response answer = ask(page, "/notebook/a/nb/x", cookie);
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_TRUE(answer.body.contains("others may work in a")) << answer.body;
+  sole_member = "ann@example.com of b";
+  EXPECT_EQ(ask(page, "/notebook/a/nb/x", cookie).status, 403);
+  EXPECT_TRUE(sent.empty());
+
+  sole_member = "ann@example.com of a";
+  EXPECT_EQ(ask(page, "/notebook/a/nb/x", cookie).body, "from the program");
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].how.upstream.headers.get("Cookie"), "_xsrf=1");  // and not the session
+  EXPECT_EQ(asked, std::vector<std::string>{"ann@example.com get notebooks a/nb"});
+  // Not for others, not from another page, and the page's own routes stay the page's.
+  EXPECT_EQ(ask(page, "/notebook/a/nb/x", {{"Cookie", session_of("bob")}}).status, 403);
+  const auto with = [&](Pairs more) {
+    more.insert(more.end(), cookie.begin(), cookie.end());
+    return more;
+  };
+  EXPECT_EQ(ask(page, "/notebook/a/nb/x", with({{"Origin", "http://evil.example"}}), "POST").status,
+            403);
+  EXPECT_EQ(ask(page, "/notebook/a/nb/ws",
+                with({{"Upgrade", "websocket"}, {"Origin", "http://evil.example"}}))
+                .status,
+            403);
+  EXPECT_EQ(ask(page, "/notebook/a/nb/ws", with({{"Upgrade", "websocket"}})).status, 403);
+  EXPECT_EQ(ask(page, "/jupyter/", cookie).body, "the page");
+  EXPECT_EQ(sent.size(), 1u);
+  EXPECT_EQ(ask(page, "/notebook/a/nb/ws",
+                with({{"Upgrade", "websocket"}, {"Origin", "http://192.0.2.1:8080"}}))
+                .status,
+            200);
+  EXPECT_EQ(location(ask(kPage, "/notebook/a/nb/x", cookie)), kContentUrl + "/notebook/a/nb/x");
 }
 
 TEST_F(ProxyTest, ThePagesRoutesAreNotOfTheContentsOrigin) {
@@ -377,6 +441,27 @@ TEST_F(ProxyTest, StreamsEndWithTheirSession) {
   EXPECT_TRUE(writer->aborted);
 }
 
+TEST_F(ProxyTest, UseOfNotebooksIsNotedDown) {
+  const auto used = [&] {
+    std::vector<std::string> out;
+    for (const auto& [notebook, when] : activity.take_new())
+      out.push_back(notebook.ns + "/" + notebook.name + (when == clock.wall_now ? "" : " before"));
+    clock.wall_now += std::chrono::seconds(1);
+    return out;
+  };
+  const std::vector<std::string> none, lab{"a/nb"};
+  EXPECT_EQ((content("/notebook/a/nb/api/kernels"), used()), none);  // an open page's polling
+  EXPECT_EQ((content("/notebook/a/nb/api/kernels", {}, "POST"), used()), lab);
+  EXPECT_EQ((content("/notebook/a/nb/lab", {{"Accept", "text/html"}}), used()), lab);
+  EXPECT_EQ((content("/notebook/a/nb/lab", {}, "POST", "bob"), used()), none);  // was refused
+  content("/notebook/a/nb/ws", {{"Upgrade", "websocket"}, {"Origin", kContentUrl}});
+  const auto passing = sent.back().how.on_passing;
+  EXPECT_EQ(used(), none);
+  EXPECT_EQ((passing(std::string_view("\x89\x00", 2), false), used()), none);  // a ping
+  EXPECT_EQ((passing("\x81\x02hi", false), used()), lab);
+  EXPECT_EQ((passing("\x81\x82maskhi", true), used()), lab);
+}
+
 TEST_F(ProxyTest, StreamsAreCounted) {
   const Pairs upgrade{{"Upgrade", "websocket"}, {"Origin", kContentUrl}};
   EXPECT_EQ(content("/notebook/a/nb/ws", upgrade).status, 200);
@@ -407,7 +492,8 @@ TEST_F(ProxyTest, APageWaitsWhileNothingIsReady) {
   net::Response answer = content("/notebook/a/cold/", {{"Accept", "text/html"}});
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.headers.get("Refresh"), "3");
-  EXPECT_TRUE(answer.body.contains("Notebook a/cold is not ready"));
+  EXPECT_TRUE(answer.body.contains("Notebook a/cold has been stopped or is starting"));
+  EXPECT_TRUE(answer.body.contains(kPageUrl + "/jupyter/notebook/details/a/cold"));
   answer = content("/notebook/a/cold/api/status", {{"Accept", "application/json"}});
   EXPECT_EQ(answer.status, 503);
   EXPECT_FALSE(answer.headers.has("Refresh"));

@@ -115,7 +115,7 @@ class Passage final : public std::enable_shared_from_this<Passage> {
   void send(std::string_view data) {
     const std::shared_ptr<StreamHandle> handle = current();
     if (!handle) return;
-    count(data.size());
+    show(data, true);
     handle->write(std::string(data));
     if (handle->pending_bytes() < kMaxPending) return;
     writer_->pause_input(true);
@@ -151,7 +151,7 @@ class Passage final : public std::enable_shared_from_this<Passage> {
          .on_end = [self = shared_from_this()](Result<void> outcome) { self->end_body(outcome); }});
   }
   void on_data(std::string_view data) {
-    count(data.size());
+    show(data, false);
     writer_->write(std::string(data));
     if (writer_->pending_bytes() < kMaxPending) return;
     hold_answer(true);
@@ -171,8 +171,8 @@ class Passage final : public std::enable_shared_from_this<Passage> {
     return status_response({error.code == Code::timeout ? 504 : 502, "the server did not answer"});
   }
 
-  void count(std::size_t bytes) {
-    if (how_.on_bytes) how_.on_bytes(bytes);
+  void show(std::string_view data, bool from_requester) {
+    if (how_.on_passing) how_.on_passing(data, from_requester);
   }
   std::shared_ptr<StreamHandle> current() {
     std::lock_guard lock(mutex_);

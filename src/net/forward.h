@@ -24,8 +24,9 @@ struct Forwarding {
   // The answer when the other server has given none; none: 502, or 504 when it took too long, as a
   // Kubernetes Status.
   std::function<Response(const Error& error)> on_failure = {};
-  // So many bytes of a body or tunnel have passed, in either direction.
-  std::function<void(std::size_t bytes)> on_bytes = {};
+  // Bytes of a body or tunnel pass, from the requesting side or to it; each direction on the thread
+  // of its sender.
+  std::function<void(std::string_view bytes, bool from_requester)> on_passing = {};
   // Once, when the exchange is over, however it ended.
   std::function<void()> on_over = {};
 };

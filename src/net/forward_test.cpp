@@ -34,7 +34,7 @@ class Forwarded : public testing::Test {
               how.upstream.timeout = {};
               how.upstream.head_timeout = head_timeout;
               how.on_head = [](int, Headers& headers) { headers.set("Via", "proxy"); };
-              how.on_bytes = [this](std::size_t bytes) { passed += bytes; };
+              how.on_passing = [this](std::string_view bytes, bool) { passed += bytes.size(); };
               how.on_over = [this] { ++over; };
               forward(request, std::move(writer), clients->here(), std::move(how));
             }).value();

@@ -39,12 +39,22 @@ std::optional<Sessions::Found> Login::known_content(const net::Headers& headers)
 }
 
 net::Response Login::ask_page(const Visit& visit) {
+  return ask_page_at(visit, page_origin_of(visit.origin), visit.path.target());
+}
+
+net::Response Login::ask_page_at(const Visit& visit, const std::string& page,
+                                 const std::string& return_to) {
   const std::string kept = random_secret(*options_.rng);
   net::Response response =
-      redirect(302, page_origin_of(visit.origin) +
-                        path_with({{"state", sha256_hex(kept)}, {"rd", visit.path.target()}}));
+      redirect(302, page + path_with({{"state", sha256_hex(kept)}, {"rd", return_to}}));
   response.headers.add("Set-Cookie", set_cookie(state_cookie(kept, visit.secure(), kStateSeconds)));
   return response;
+}
+
+net::Response Login::lead_to_content(const Visit& visit) {
+  const std::string content = content_origin_of(visit.origin), target = visit.path.target();
+  if (page_origin_of(content) == visit.origin) return redirect(302, content + target);
+  return redirect(302, content + path_with({{"page", visit.origin}, {"rd", target}}));
 }
 
 net::Response Login::hand_over(const Visit& visit, std::string_view secret) {
@@ -60,7 +70,13 @@ net::Response Login::hand_over(const Visit& visit, std::string_view secret) {
 }
 
 net::Response Login::take_over(const Visit& visit) {
-  const std::string code(net::Query::parse(visit.path.query).get("code"));
+  const net::Query query = net::Query::parse(visit.path.query);
+  if (const std::string page(query.get("page")); content_origin_of(page) == visit.origin) {
+    const std::string return_to = return_path(query.get("rd"));
+    return known_content(visit.request.headers) ? redirect(302, return_to)
+                                                : ask_page_at(visit, page, return_to);
+  }
+  const std::string code(query.get("code"));
   std::optional<ContentCodes::Pass> pass;
   if (visit.request.method == "GET")
     pass = codes_.redeem(code, cookie_values(visit.request.headers, kContentStateCookie));

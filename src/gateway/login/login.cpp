@@ -105,14 +105,19 @@ std::optional<Login::Known> Login::known(const net::Headers& headers) {
   return std::nullopt;
 }
 
-net::Response Login::begin(const Visit& visit) {
-  return begin_at(visit.path.target(), visit.secure());
-}
+net::Response Login::begin(const Visit& visit) { return begin_at(visit, visit.path.target()); }
 
-net::Response Login::begin_at(std::string_view return_to, bool secure) {
-  const std::string state = random_secret(*options_.rng), cookie = random_secret(*options_.rng);
+net::Response Login::begin_at(const Visit& visit, std::string_view return_to) {
+  const std::string state = random_secret(*options_.rng);
+  std::string cookie = random_secret(*options_.rng);
   {
     std::lock_guard lock(mutex_);
+    // A browser may be at several logins at once: in two tabs, or by what a page loads beside
+    // itself.
+    for (const std::string& kept : cookie_values(visit.request.headers, kStateCookie))
+      if (std::ranges::any_of(attempts_,
+                              [&](const auto& one) { return one.second.cookie == kept; }))
+        cookie = kept;
     const MonoTime now = options_.clock->mono();
     if (attempts_.size() >= kMaxAttempts)
       std::erase_if(attempts_,
@@ -127,10 +132,10 @@ net::Response Login::begin_at(std::string_view return_to, bool secure) {
                "/dex/auth?client_id=kubeflow-oidc-authservice&redirect_uri=%2Foauth2%2Fcallback"
                "&response_type=code&scope=profile+email+groups+openid&state=" +
                    state);
-  response.headers.add(
-      "Set-Cookie",
-      set_cookie(
-          {.name = kStateCookie, .value = cookie, .secure = secure, .max_age_seconds = 900}));
+  response.headers.add("Set-Cookie", set_cookie({.name = kStateCookie,
+                                                 .value = cookie,
+                                                 .secure = visit.secure(),
+                                                 .max_age_seconds = 900}));
   return response;
 }
 
@@ -162,7 +167,7 @@ void Login::serve(Visit visit) {
   if (!visit.is_safe())
     return answer(refusal(visit, Error{Code::method_not_allowed, "only GET here"}));
   if (path == "/oauth2/start" || path == "/oauth2/sign_in")
-    return answer(begin_at(query.get("rd"), visit.secure()));
+    return answer(begin_at(visit, query.get("rd")));
   if (path == "/oauth2/auth") {
     const bool known_here = known(visit.request.headers).has_value();
     return answer(json_answer(known_here ? 202 : 401, json::Object{}));
@@ -175,13 +180,13 @@ void Login::serve(Visit visit) {
     return answer(std::move(healthy));
   }
   if (path == "/dex/auth" || path == "/dex/auth/local") {
-    if (!is_attempt(state)) return answer(begin_at("/", visit.secure()));
+    if (!is_attempt(state)) return answer(begin_at(visit, "/"));
     return answer(redirect(302, path == "/dex/auth"
                                     ? "/dex/auth/local?state=" + state
                                     : std::string(kLoginPath) + "?back=&state=" + state));
   }
   if (path == kLoginPath) {
-    if (!is_attempt(state)) return answer(begin_at("/", visit.secure()));
+    if (!is_attempt(state)) return answer(begin_at(visit, "/"));
     return answer(form(visit, 200, state, {}, {}));
   }
   answer(refusal(visit, Error{Code::not_found, "no page of the login has this address"}));
@@ -208,7 +213,7 @@ void Login::check_password(Visit visit) {
   auto refuse = [&](int status, std::string text) {
     visit.writer->respond(form(visit, status, state, std::move(text), email));
   };
-  if (!is_attempt(state)) return visit.writer->respond(begin_at("/", visit.secure()));
+  if (!is_attempt(state)) return visit.writer->respond(begin_at(visit, "/"));
   if (Result<void> sender = check_sender(visit); !sender)
     return visit.writer->respond(refusal(visit, sender.error()));
   if (!has_accounts_) return refuse(503, std::string(kStarting));
@@ -280,7 +285,7 @@ net::Response Login::finish(const Visit& visit) {
   // The browser that ends the login must be the one that began it.
   if (!attempt || attempt->code != query.get("code") ||
       std::ranges::find(cookies, attempt->cookie) == cookies.end())
-    return begin_at("/", visit.secure());
+    return begin_at(visit, "/");
   return start_session(visit, std::move(*attempt->user), attempt->connector, attempt->return_to);
 }
 
@@ -374,7 +379,7 @@ void Login::redeem_link(Visit visit) {
   const std::string return_to = return_path(query.has("rd") ? query.get("rd") : "/");
   std::string code(query.get("code"));
   if (visit.request.method != "GET" || code.empty() || code.size() > 64 || !options_.redeem)
-    return visit.writer->respond(begin_at(return_to, visit.secure()));
+    return visit.writer->respond(begin_at(visit, return_to));
   auto shared = std::make_shared<Visit>(std::move(visit));
   options_.redeem(std::move(code), [this, shared, return_to](Result<kube::User> user) {
     if (user)

@@ -58,6 +58,8 @@ class Login {
   // session and sends it back with a code.
   std::optional<Sessions::Found> known_content(const net::Headers& headers);
   net::Response ask_page(const Visit& visit);
+  // From the page, with its name: whoever has no pass there yet comes back to be given one here.
+  net::Response lead_to_content(const Visit& visit);
   net::Response hand_over(const Visit& visit, std::string_view secret);
   net::Response take_over(const Visit& visit);
 
@@ -68,7 +70,9 @@ class Login {
     std::string connector;
     MonoTime begun;
   };
-  net::Response begin_at(std::string_view return_to, bool secure);
+  net::Response begin_at(const Visit& visit, std::string_view return_to);
+  net::Response ask_page_at(const Visit& visit, const std::string& page,
+                            const std::string& return_to);
   net::Response form(const Visit& visit, int status, const std::string& state, std::string error,
                      std::string email) const;
   void check_password(Visit visit);

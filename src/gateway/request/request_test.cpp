@@ -213,6 +213,7 @@ TEST(Visit, ChangesComeFromOurPages) {
       {"Referer", "http://localhost:8080/x/../notebook/a/nb/lab"},
       {"Referer", "http://localhost:8080/tensorboard/a/tb/"},
       {"Referer", "http://localhost:8080/pvcviewers/a/v/"},
+      {"Referer", "http://localhost:8080/pvcviewer/a/v/"},
   };
   for (const auto& [name, value] : foreign)
     EXPECT_FALSE(check_sender(visit_with({{name, value}}))) << name << ": " << value;

@@ -18,8 +18,11 @@ bool Visit::wants_page() const {
   if (const std::string_view mode = request.headers.get("Sec-Fetch-Mode");
       !mode.empty() && mode != "navigate")
     return false;
+  // Over plain http browsers do not say what they fetch for: a page's picture is no page.
   const std::string_view accept = request.headers.get("Accept");
-  if (accept.contains("application/json") && !accept.contains("text/html")) return false;
+  if (!accept.contains("text/html"))
+    for (const std::string_view other : {"application/json", "image/", "text/css"})
+      if (accept.contains(other)) return false;
   return !path.text.contains("/api/") && !path.text.contains("/apis/") &&
          !path.text.starts_with("/ml_metadata");
 }
@@ -30,8 +33,8 @@ bool Visit::is_upgrade() const {
 }
 
 std::span<const std::string_view> content_roots() {
-  static constexpr std::array<std::string_view, 4> kContent{"/notebook/", "/tensorboard/",
-                                                            "/pvcviewers/", "/proxy/"};
+  static constexpr std::array<std::string_view, 5> kContent{
+      "/notebook/", "/tensorboard/", "/pvcviewer/", "/pvcviewers/", "/proxy/"};
   return kContent;
 }
 

@@ -98,6 +98,26 @@ std::optional<Backend> RouteTable::backend(const Destination& destination,
   return at->second[random % at->second.size()];
 }
 
+std::vector<RouteTable::NotebookServer> RouteTable::notebook_servers() const {
+  std::vector<NotebookServer> found;
+  for (const Rules& rules : rules_)
+    for (const Rule& rule : *rules)
+      for (const RequestMatch& match : rule.matches) {
+        const std::string& prefix = match.uri.text;
+        if (match.uri.kind != TextMatch::Kind::prefix || rule.destinations.empty() ||
+            rule.rewrite_uri.value_or(prefix) != prefix || !prefix.ends_with('/'))
+          continue;
+        Path path;
+        path.text = prefix;
+        const Destination& to = rule.destinations.front();
+        const kube::Access access = access_to(rule, &to, path);
+        if (access.resource != kNotebooks) continue;
+        if (const std::optional<Backend> at = backend(to, 0))
+          found.push_back({access.key, prefix, *at});
+      }
+  return found;
+}
+
 const Policies& RouteTable::policies(const kube::Key& service) const {
   static const Policies kNone;
   const auto at = policies_.find(service);

@@ -50,6 +50,13 @@ class RouteTable {
   bool lacks_slash(const net::Request& request, const Path& path) const;
   // A server that is ready; `random` is any number.
   std::optional<Backend> backend(const Destination& destination, std::uint64_t random) const;
+  // Ready servers of notebooks that keep their prefix, as Jupyter does and VS Code does not.
+  struct NotebookServer {
+    kube::Key notebook;
+    std::string prefix;  // "/notebook/NS/NAME/"
+    Backend at;
+  };
+  std::vector<NotebookServer> notebook_servers() const;
   // Policies about the pods behind a Service.
   const Policies& policies(const kube::Key& service) const;
 

@@ -162,16 +162,26 @@ TEST(Routes, NobodyTakesWhatIsNotTheirs) {
         uri(R"({"regex":"/notebook/a/x/.*"})"), uri(R"({"exact":"/mine"})"),
         to_service("/x/", "s.a.svc.cluster.local")})
     EXPECT_EQ(why("a", fine), "") << fine;
-  for (const std::string& bad :
-       {to_service("/", "s"), to_service("/jupyter/", "s"), to_service("/jup", "s"),
-        to_service("/JUPYTER/api", "s"), to_service("/notebook/b/nb/", "s"),
-        to_service("/notebook/a", "s"), to_service("/notebook/ab/", "s"), to_service("/note", "s"),
-        to_service("/tensorboard/", "s"),
-        uri(R"({"prefix":"/NOTEBOOK/B/"})", R"(,"ignoreUriCase":true)"), uri(R"({"regex":".*"})"),
-        uri(R"({"regex":"/.*"})"), uri(R"({"regex":"/a/x|/.*"})"), uri(R"({"regex":"/n?.*"})"),
-        uri(R"({"regex":"/notebook/[b]/.*"})"), "{" + route + "}",
-        R"({"match":[{"method":{"exact":"GET"}}],)" + route + "}", to_service("/x/", "s.b"),
-        to_service("/x/", "s.b.svc.cluster.local")})
+  for (const std::string& bad : {to_service("/", "s"),
+                                 to_service("/jupyter/", "s"),
+                                 to_service("/jup", "s"),
+                                 to_service("/JUPYTER/api", "s"),
+                                 to_service("/notebook/b/nb/", "s"),
+                                 to_service("/notebook/a", "s"),
+                                 to_service("/notebook/ab/", "s"),
+                                 to_service("/note", "s"),
+                                 to_service("/tensorboard/", "s"),
+                                 to_service("/pvcviewer/b/v/", "s"),
+                                 uri(R"({"prefix":"/NOTEBOOK/B/"})", R"(,"ignoreUriCase":true)"),
+                                 uri(R"({"regex":".*"})"),
+                                 uri(R"({"regex":"/.*"})"),
+                                 uri(R"({"regex":"/a/x|/.*"})"),
+                                 uri(R"({"regex":"/n?.*"})"),
+                                 uri(R"({"regex":"/notebook/[b]/.*"})"),
+                                 "{" + route + "}",
+                                 R"({"match":[{"method":{"exact":"GET"}}],)" + route + "}",
+                                 to_service("/x/", "s.b"),
+                                 to_service("/x/", "s.b.svc.cluster.local")})
     EXPECT_NE(why("a", bad), "") << bad;
   // The platform's own namespaces lead elsewhere, but do not take the page's paths either.
   EXPECT_EQ(why("kubeflow", to_service("/x/", "s.b")), "");
