@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/crypto.h"
 #include "dashboard/resources.h"
 
 namespace hekla::dashboard {
@@ -160,15 +161,40 @@ void with_namespace_ownership(const AppCallPtr& call, const std::string& ns,
       });
 }
 
+// Upstream's name, in which "a.b@x" and "a-b@x" are the same. Whoever comes second has one more
+// part in theirs.
+void create_binding(const AppCallPtr& call, const Binding& binding, const std::string& name,
+                    std::function<void(ApiAnswer)> then) {
+  json::Value body = role_binding_of(binding);
+  json::at_path(body, {"metadata", "name"}) = name;
+  call->ask_as_platform(
+      create_request(kRoleBindings, binding.ns, body),
+      [call, binding, name, then = std::move(then)](ApiAnswer made) {
+        if (made.status != 409 || name != binding_name(binding)) return then(std::move(made));
+        call->ask_as_platform(
+            get_request(kRoleBindings, {binding.ns, name}),
+            [call, binding, name, then, made](const ApiAnswer& there) {
+              if (!there.ok() ||
+                  json::string_at(there.body, {"metadata", "annotations", "user"}) == binding.user)
+                return then(made);
+              create_binding(call, binding, name + "-" + sha256_hex(binding.user).substr(0, 8),
+                             then);
+            });
+      });
+}
+
 void add_binding(const AppCallPtr& call, const Binding& binding,
                  std::function<void(ApiAnswer)> then) {
-  call->ask_as_platform(
-      create_request(kRoleBindings, binding.ns, role_binding_of(binding)),
+  create_binding(
+      call, binding, binding_name(binding),
       [call, binding, then = std::move(then)](ApiAnswer made) {
         if (!made.ok()) return then(std::move(made));
+        json::Value policy = authorization_policy_of(binding);
+        if (const std::string name = json::text_at(made.body, {"metadata", "name"}); !name.empty())
+          json::at_path(policy, {"metadata", "name"}) = name;
         // Where nobody serves policies the gateway goes by RBAC alone.
         call->ask_as_platform(
-            create_request(kPolicies, binding.ns, authorization_policy_of(binding)),
+            create_request(kPolicies, binding.ns, policy),
             [then, made = std::move(made)](const ApiAnswer& policy) {
               then(policy.ok() || policy.status == 404 || policy.status == 409 ? made : policy);
             });

@@ -19,12 +19,14 @@ struct Answer {
 // The API server: "GET /api/v1/..." to its answer. What is not there is 404.
 struct Api {
   std::map<std::string, Answer> answers;
-  std::vector<std::string> asked;  // with " as USER" where it was not the platform itself
+  std::vector<std::string> bodies;  // of what was asked
+  std::vector<std::string> asked;   // with " as USER" where it was not the platform itself
 
   ApiDoor door() {
     return [this](const net::Request& request, const std::shared_ptr<net::ResponseWriter>& writer) {
       const std::string line = request.method + " " + request.target;
       const std::string_view user = request.headers.get("Impersonate-User");
+      bodies.push_back(request.body);
       asked.push_back(user.empty() ? line : line + " as " + std::string(user));
       auto found = answers.find(line);
       const Answer answer =
@@ -201,6 +203,43 @@ TEST(Kfam, OnlyAnOwnerBinds) {
       200, R"({"metadata":{"annotations":{"owner":"user@example.com"}}})"};
   EXPECT_EQ(kfam(api, "POST", "/v1/bindings", kBinding).status, 200);
   EXPECT_TRUE(api.was_asked(kBind));
+}
+
+TEST(Kfam, OnlyTheThreeRolesAreBound) {
+  Api api;
+  api.allow_everything();
+  api.answers[kBind] = {201, "{}"};
+  for (const char* role : {"cluster-admin", "kubeflow-owner", "system:masters", "", "owner"}) {
+    const Reply refused = kfam(api, "POST", "/v1/bindings",
+                               std::string(R"({"user":{"kind":"User","name":"b@example.com"},)"
+                                           R"("referredNamespace":"mine","RoleRef":)"
+                                           R"({"kind":"ClusterRole","name":")") +
+                                   role + R"("}})");
+    EXPECT_EQ(refused.status, 403) << role;
+  }
+  EXPECT_FALSE(api.was_asked(kBind));
+}
+
+TEST(Kfam, NamesThatLookTheSameAreBoundApart) {
+  const std::string name = "user-b-example-com-clusterrole-edit";
+  const auto bind = [&](const std::string& there) {
+    Api api;
+    api.allow_everything();
+    api.answers[kBind] = {409, R"({"message":"already exists"})"};
+    api.answers["GET /apis/rbac.authorization.k8s.io/v1/namespaces/mine/rolebindings/" + name] = {
+        200, R"({"metadata":{"annotations":{"user":")" + there + R"(","role":"edit"}}})"};
+    EXPECT_EQ(kfam(api, "POST", "/v1/bindings", kBinding).status, 403);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < api.asked.size(); ++i)
+      if (api.asked[i].starts_with(kBind))
+        names.push_back(json::text_at(json::parse(api.bodies[i]).value(), {"metadata", "name"}));
+    return names;
+  };
+  EXPECT_EQ(bind("b@example.com"), std::vector<std::string>{name});  // is bound already
+  const std::vector<std::string> apart = bind("b.example@com");
+  ASSERT_EQ(apart.size(), 2u);
+  EXPECT_TRUE(apart[1].starts_with(name + "-")) << apart[1];
+  EXPECT_EQ(apart[1].size(), name.size() + 9);
 }
 
 // Anybody can have a profile named like a namespace that was there before.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "json/parse.h"
+#include "model/program_image.h"
 #include "model/quantity.h"
 #include "model/time.h"
 
@@ -353,8 +354,10 @@ json::Object notebook_status(const json::Value& notebook, const json::Array& eve
   if (const json::Value* waiting = state ? json::find(*state, "waiting") : nullptr;
       waiting && waiting->is_object()) {
     const std::string message = json::text_at(*waiting, {"message"});
+    const bool building = json::string_at(*waiting, {"reason"}) == model::kImageBuilding;
     return status_object(
-        "warning", json::text_at(*waiting, {"reason"}) + (message.empty() ? "" : ": " + message));
+        building ? "waiting" : "warning",
+        json::text_at(*waiting, {"reason"}) + (message.empty() ? "" : ": " + message));
   }
   if (conditions)
     for (const json::Value& condition : *conditions)

@@ -99,6 +99,10 @@ TEST(NotebookStatus, IsUpstreams) {
             "waiting Notebook Server is stopping.");
   EXPECT_EQ(phase(R"({"status":{"containerState":{"waiting":{"reason":"A","message":"b"}}}})"),
             "warning A: b");
+  EXPECT_EQ(
+      phase(
+          R"({"status":{"containerState":{"waiting":{"reason":"ImageBuilding","message":"b"}}}})"),
+      "waiting ImageBuilding: b");
   EXPECT_EQ(phase("{}", {json::Object{{"type", "Warning"}, {"message", "m"}}}), "warning m");
   EXPECT_EQ(phase("{}"), "warning Couldn't find any information for the status of this notebook.");
 }

@@ -61,7 +61,7 @@ struct Inquiry : std::enable_shared_from_this<Inquiry> {
                                                    {"namespaces", std::move(namespaces)},
                                                    {"version", build_info().version},
                                                    {"logoutUrl", facts.logout_url},
-                                                   {"contentOrigin", facts.content_origin},
+                                                   {"sharesOrigin", facts.shares_origin},
                                                    {"localVolumes", facts.local_volumes},
                                                    {"warnings", std::move(warnings)},
                                                    {"resources", served_resources(crds)}});

@@ -16,7 +16,7 @@ namespace hekla::dashboard {
 // Facts that only the front door knows.
 struct DoorFacts {
   std::string logout_url;
-  std::string content_origin;         // where user content is; empty: on the page's own origin
+  bool shares_origin = false;         // with users' programs: the page was opened by an address
   bool local_volumes = false;         // the volumes of claims are directories of this machine
   std::vector<std::string> warnings;  // to be shown until they are mended
 };
