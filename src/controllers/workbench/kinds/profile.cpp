@@ -24,6 +24,10 @@ const std::map<std::string, std::string> kNamespaceLabels = {
     {"pipelines.kubeflow.org/enabled", "true"},
     {"app.kubernetes.io/part-of", "kubeflow-profile"}};
 
+// The pods of a profile are its members' and are not given the machine. An administrator's other
+// level stays: owners may not label their namespaces.
+const std::string kPodSecurity = "pod-security.kubernetes.io/enforce";
+
 std::string owner_name(const AnyObject& profile) {
   return json::text_at(profile.spec, {"owner", "name"});
 }
@@ -63,6 +67,8 @@ void want_namespace(const AnyObject& profile, const AnyObject* ns, Outcome& outc
   Object metadata = labels_and_owner(profile);
   if (!ns || is_ours(profile, *ns)) {
     metadata["name"] = profile.metadata.name;
+    const std::string level = ns ? ns->metadata.label(kPodSecurity) : "";
+    metadata["labels"].get_object()[kPodSecurity] = level.empty() ? "baseline" : level;
     outcome.children.push_back(
         {.resource = resources::namespaces, .body = Object{{"metadata", std::move(metadata)}}});
     return;
