@@ -45,7 +45,7 @@ export function set_parameters(changes: Record<string, string>): void {
 export const path = computed(() => place.value.path);
 
 // Paths that lead out of the page even though they begin here: user content, and what other programs answer.
-const OUTSIDE = /^\/(notebook|tensorboard|pvcviewers|oauth2|dex|logout|authservice|hekla\/v1)\//;
+const OUTSIDE = /^\/(notebook|tensorboard|pvcviewers?|oauth2|dex|logout|authservice|hekla\/v1)\//;
 
 export function follow_links(): void {
   read();

@@ -9,7 +9,7 @@ export interface Session {
   namespaces: Membership[];
   version: string;
   logoutUrl: string;
-  contentOrigin: string;     // where notebooks and TensorBoards are opened; empty: here
+  sharesOrigin: boolean;     // with notebooks and TensorBoards: opened by an address that has no second one
   localVolumes?: boolean;    // their files can be seen here
   warnings: string[];        // to be shown until they are mended
   resources: string[];       // "kubeflow.org/v1/notebooks": what the API serves
@@ -25,6 +25,7 @@ export async function load_session(): Promise<void> {
   // The front door answers nobody who came with a token: that is no reason to go to the login.
   const [found, door] = await Promise.all([call<Session>("/hekla/v1/session"), fetch("/hekla/session").then((answer) => (answer.ok ? answer.json() : null), () => null)]);
   if (door?.defaultPassword && (found.clusterAdmin || found.user === "user@example.com")) found.warnings = [...found.warnings, "The first account still has the password that everybody knows. Change it: hekla user passwd user@example.com"];
+  if (found.sharesOrigin) found.warnings = [...found.warnings, "By this address notebooks and TensorBoards open only in namespaces where you alone work: they share the page's origin. Opened as http://localhost (kubectl port-forward, ssh -L) they have their own."];
   session.value = found;
   const names = found.namespaces.map((one) => one.namespace);
   const asked = new URLSearchParams(location.search).get("ns");

@@ -3,7 +3,6 @@ import type { CoreV1PersistentVolumeClaim } from "../../generated/kinds";
 import type { Event } from "../parts/events";
 import type { Tone } from "../parts/states";
 import type { KubeObject } from "./resource";
-import { session } from "./session";
 
 export interface PodSpec {
   serviceAccountName?: string;
@@ -20,10 +19,15 @@ export interface Viewer extends KubeObject { spec: { pvc: string }; status?: { r
 export interface PodDefault extends KubeObject { spec: { desc?: string; selector?: { matchLabels?: Record<string, string> } } }
 
 export const STOPPED = "kubeflow-resource-stopped";
-export interface Status { phase: "ready" | "waiting" | "warning" | "stopped" | "terminating" | "unavailable"; message: string; tone: Tone }
+export interface Status { phase: "ready" | "waiting" | "warning" | "stopped" | "terminating" | "unavailable"; message: string; tone: Tone; building?: boolean }
 
 const status = (phase: Status["phase"], message: string): Status =>
   ({ phase, message, tone: phase === "ready" ? "run" : phase === "warning" ? "fail" : phase === "waiting" || phase === "unavailable" ? "wait" : "done" });
+
+// An environment is built when a pod first needs it; the node tells the build's last line as the reason why it waits.
+const building = (line: string): Status => ({ ...status("waiting", line), building: true });
+interface WaitingContainers { status?: { containerStatuses?: Array<{ state?: { waiting?: { reason?: string; message?: string } } }> } }
+export const build_of = (pod: unknown): string => (pod as WaitingContainers | undefined)?.status?.containerStatuses?.map((one) => one.state?.waiting).find((one) => one?.reason === "ImageBuilding")?.message ?? "";
 
 // `warning` is the newest event that warns of it: a notebook whose pod cannot be made has nothing else to say.
 export function notebook_status(notebook: Notebook, warning = ""): Status {
@@ -32,6 +36,7 @@ export function notebook_status(notebook: Notebook, warning = ""): Status {
   if (notebook.metadata.annotations?.[STOPPED]) return ready === 0 ? status("stopped", "No Pods are currently running for this Notebook Server.") : status("waiting", "Notebook Server is stopping.");
   if (ready >= 1) return status("ready", "Running");
   const waiting = own?.containerState?.waiting;
+  if (waiting?.reason === "ImageBuilding") return building(waiting.message ?? "");
   if (waiting?.reason && waiting.reason !== "PodInitializing" && waiting.reason !== "ContainerCreating") return status("warning", `${waiting.reason}: ${waiting.message ?? ""}`);
   const condition = own?.conditions?.find((one) => one.reason && one.reason !== "PodCompleted" && one.reason !== "ContainersNotReady");
   if (condition) return status("waiting", `${condition.reason}: ${condition.message ?? ""}`);
@@ -47,15 +52,17 @@ export function claim_status(claim: Claim, event?: Event): Status {
   return status(event.type === "Warning" ? "warning" : "waiting", `Pending: ${event.message}`);
 }
 
-export const tensorboard_status = (board: Tensorboard): Status =>
-  board.metadata.deletionTimestamp ? status("terminating", "Deleting…") : (board.status?.readyReplicas ?? 0) >= 1 ? status("ready", "The Tensorboard server is ready to connect") : status("waiting", "Starting.");
+// `pod` is the board's, if there is one.
+export const tensorboard_status = (board: Tensorboard, pod?: unknown): Status =>
+  board.metadata.deletionTimestamp ? status("terminating", "Deleting…") : (board.status?.readyReplicas ?? 0) >= 1 ? status("ready", "The Tensorboard server is ready to connect")
+    : build_of(pod) ? building(build_of(pod)) : status("waiting", "Starting.");
 
 export const SERVER_TYPES: Record<string, string> = { jupyter: "JupyterLab", "group-one": "VS Code", "group-two": "RStudio" };
 export const server_type = (notebook: Notebook): string => SERVER_TYPES[notebook.metadata.annotations?.["notebooks.kubeflow.org/server-type"] ?? "jupyter"] ?? "JupyterLab";
 export const short_image = (image = ""): string => image.split("/").at(-1)!;
 
-export const notebook_url = (notebook: KubeObject): string => `${session.value?.contentOrigin ?? ""}/notebook/${notebook.metadata.namespace}/${notebook.metadata.name}/`;
-export const board_url = (board: KubeObject): string => `${session.value?.contentOrigin ?? ""}/tensorboard/${board.metadata.namespace}/${board.metadata.name}/`;
+export const notebook_url = (notebook: KubeObject): string => `/notebook/${notebook.metadata.namespace}/${notebook.metadata.name}/`;
+export const board_url = (board: KubeObject): string => `/tensorboard/${board.metadata.namespace}/${board.metadata.name}/`;
 export const claims_of = (spec: PodSpec | undefined): string[] => (spec?.volumes ?? []).flatMap((one) => one.persistentVolumeClaim?.claimName ?? []);
 // The label by which a PodDefault is chosen: upstream's forms take the first.
 export const default_label = (one: PodDefault): string => Object.keys(one.spec.selector?.matchLabels ?? {})[0] ?? one.metadata.name;

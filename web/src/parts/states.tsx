@@ -13,6 +13,11 @@ export function Waiting({ text }: { text?: string }) {
   return <div class="row muted" role="status" style={{ padding: "20px" }}><span class="spinner" />{text ?? t("Loading…")}</div>;
 }
 
+// `line` is the last that a build has said.
+export function BuildNote({ line }: { line: string }) {
+  return <div class="note" role="status"><div class="row"><span class="spinner" />{t("The environment is being built: once on this machine, later starts take seconds.")}</div><div class="mono muted" style={{ marginTop: "6px" }}>{line}</div></div>;
+}
+
 export function Refused({ refusal }: { refusal: Refusal }) {
   const missing = refusal.code === 404;
   return (

@@ -11,7 +11,7 @@ import { Explain } from "../../parts/explain";
 import { Logs } from "../../parts/logs";
 import { ObjectYaml } from "../../parts/object_yaml";
 import type { Pod } from "../../parts/pod_table";
-import { Chip, Empty, Refused, State, Waiting } from "../../parts/states";
+import { BuildNote, Chip, Empty, Refused, State, Waiting } from "../../parts/states";
 import { Tabs } from "../../parts/tabs";
 import { Age } from "../../parts/time";
 import { t } from "../../text/text";
@@ -29,12 +29,13 @@ export default function NotebookPage({ params: { ns, name } }: ViewProps) {
     <>
       <div class="page-head">
         <div class="grow" style={{ minWidth: "240px" }}><div class="crumbs"><a href="/jupyter/">{t("Notebooks")}</a>/<span>{ns}</span>/</div>
-          <div class="row wrap"><h1 class="cut">{name}</h1><State tone={now.tone} text={now.message.length <= 60 ? now.message : now.phase === "warning" ? "Warning" : "Waiting"} title={now.message} /></div></div>
+          <div class="row wrap"><h1 class="cut">{name}</h1><State tone={now.tone} text={now.building ? "Building" : now.message.length <= 60 ? now.message : now.phase === "warning" ? "Warning" : "Waiting"} title={now.message} /></div></div>
         <NotebookActions notebook={notebook} large deleted={() => go("/jupyter/")} />
       </div>
       <Tabs tabs={[
         { key: "overview", title: "Overview", body: () => <>
           {now.phase === "warning" && <div class="note fail" role="alert">{now.message}</div>}
+          {now.building && <BuildNote line={now.message} />}
           {pod && !pod.spec?.nodeName && <Explain kind="pod" ns={ns} name={pod.metadata.name} again={pod.metadata.resourceVersion} />}
           <div class="cards">
             <section class="card"><div class="head"><h2>{t("Facts")}</h2></div><div class="body"><dl class="facts">

@@ -78,6 +78,7 @@ function Form({ config }: { config: Config }) {
             ))}
           </div>
           <SelectField label={t("Image")} value={form.image} set={(image) => change({ image })} options={images.options.map((value) => ({ value, text: shown_image(value, config) }))} />
+          <div class="help">{t(form.server === "jupyter" ? "Kubeflow's Jupyter images are built on this machine the first time, from Python's package index." : "This image comes from its registry, which the nodes must reach.")}</div>
           {config.allowCustomImage && <TextField label={t("Or another image")} value={form.custom} set={(custom) => change({ custom })} placeholder="registry/name:tag" />}
         </div></section>
         <section class="card"><div class="head"><h2>{t("Resources")}</h2></div><div class="body grid2 pairs">

@@ -17,17 +17,23 @@ const gpus = (notebook: Notebook): number => Object.entries(first(notebook)?.res
 export const details = (notebook: Notebook): string => `/jupyter/notebook/details/${notebook.metadata.namespace}/${notebook.metadata.name}`;
 const SHORT: Record<string, string> = { ready: "Running", waiting: "Waiting", warning: "Warning", stopped: "Stopped", terminating: "Deleting", unavailable: "Waiting" };
 
+// While its environment is being built, the last that is known of that.
+function ImageCell({ notebook }: { notebook: Notebook }) {
+  const now = notebook_status(notebook), image = first(notebook)?.image;
+  return now.building ? <span class="muted cut" title={`${image}: ${now.message}`}><span class="spinner small" /> {now.message}</span> : <span class="muted" title={image}>{short_image(image)}</span>;
+}
+
 export default function Notebooks() {
   const ns = namespace.value;
   const notebooks = use_collection<Notebook>(resources.notebooks, { ns }), warning = use_notebook_warnings(ns);
   const columns = useMemo((): Column<Notebook>[] => [
-    { key: "state", title: "Status", width: "100px", cell: (one) => { const now = notebook_status(one, warning(one)); return <State tone={now.tone} text={SHORT[now.phase]} title={t(now.message)} />; }, sort: (one) => notebook_status(one, warning(one)).phase },
+    { key: "state", title: "Status", width: "100px", cell: (one) => { const now = notebook_status(one, warning(one)); return <State tone={now.tone} text={now.building ? "Building" : SHORT[now.phase]} title={t(now.message)} />; }, sort: (one) => notebook_status(one, warning(one)).phase },
     { key: "name", title: "Name", width: "minmax(120px, 1.4fr)", cell: (one) => <a href={details(one)}>{one.metadata.name}</a>, sort: (one) => one.metadata.name },
     ...(ns ? [] : [{ key: "ns", title: "Namespace", width: "minmax(104px, 1fr)", cell: (one: Notebook) => <span class="muted">{one.metadata.namespace}</span>, sort: (one: Notebook) => one.metadata.namespace ?? "" }]),
     { key: "type", title: "Type", width: "92px", cell: server_type, sort: server_type },
     { key: "age", title: "Age", width: "64px", cell: (one) => <Age at={one.metadata.creationTimestamp as string} />, sort: (one) => Date.parse(String(one.metadata.creationTimestamp)) },
     { key: "last", title: "Last activity", width: "108px", cell: (one) => <Age at={one.metadata.annotations?.["notebooks.kubeflow.org/last-activity"]} />, sort: (one) => Date.parse(one.metadata.annotations?.["notebooks.kubeflow.org/last-activity"] ?? "") || 0 },
-    { key: "image", title: "Image", width: "minmax(120px, 1.2fr)", cell: (one) => <span class="muted" title={first(one)?.image}>{short_image(first(one)?.image)}</span>, sort: (one) => short_image(first(one)?.image) },
+    { key: "image", title: "Image", width: "minmax(120px, 1.2fr)", cell: (one) => <ImageCell notebook={one} />, sort: (one) => short_image(first(one)?.image) },
     { key: "gpu", title: "GPUs", width: "58px", right: true, cell: gpus, sort: gpus },
     { key: "cpu", title: "CPUs", width: "58px", right: true, cell: (one) => first(one)?.resources?.requests?.cpu ?? "", sort: (one) => quantity(first(one)?.resources?.requests?.cpu) },
     { key: "memory", title: "Memory", width: "76px", right: true, cell: (one) => first(one)?.resources?.requests?.memory ?? "", sort: (one) => quantity(first(one)?.resources?.requests?.memory) },

@@ -5,11 +5,12 @@ import { call, remove } from "../../data/api";
 import { use_collection } from "../../data/collection";
 import { path_of, resources, uid_of } from "../../data/resource";
 import { home_namespace, namespace } from "../../data/session";
-import { board_url, default_label, LABEL, tensorboard_status, type Claim, type PodDefault, type Tensorboard } from "../../data/workbench";
+import { board_url, build_of, default_label, LABEL, tensorboard_status, type Claim, type PodDefault, type Tensorboard } from "../../data/workbench";
 import { ask } from "../../parts/dialog";
 import { Check, SelectField, TextField } from "../../parts/form";
 import { Icon } from "../../parts/icon";
-import { Empty, Refused, State, Waiting } from "../../parts/states";
+import type { Pod } from "../../parts/pod_table";
+import { BuildNote, Empty, Refused, State, Waiting } from "../../parts/states";
 import { Table, type Column } from "../../parts/table";
 import { Age } from "../../parts/time";
 import { toast } from "../../parts/toast";
@@ -22,18 +23,22 @@ export default function Tensorboards() {
 function All() {
   const ns = namespace.value;
   const boards = use_collection<Tensorboard>(resources.tensorboards, { ns });
+  const pods = use_collection<Pod>(resources.pods, { ns, labels: "app" });
+  const pod_of = (board: Tensorboard) => pods.all().find((pod) => pod.metadata.namespace === board.metadata.namespace && pod.metadata.labels?.app === board.metadata.name);
   const columns = useMemo((): Column<Tensorboard>[] => [
-    { key: "state", title: "Status", width: "110px", cell: (one) => { const now = tensorboard_status(one); return <State tone={now.tone} text={now.phase === "ready" ? "Ready" : "Waiting"} title={t(now.message)} />; }, sort: (one) => tensorboard_status(one).phase },
+    { key: "state", title: "Status", width: "110px", cell: (one) => { const now = tensorboard_status(one, pod_of(one)); return <State tone={now.tone} text={now.phase === "ready" ? "Ready" : now.building ? "Building" : "Waiting"} title={t(now.message)} />; }, sort: (one) => tensorboard_status(one).phase },
     { key: "name", title: "Name", width: "minmax(140px, 1fr)", cell: (one) => <b style={{ fontWeight: 550 }}>{one.metadata.name}</b>, sort: (one) => one.metadata.name },
     ...(ns ? [] : [{ key: "ns", title: "Namespace", width: "minmax(90px, 1fr)", cell: (one: Tensorboard) => <span class="muted">{one.metadata.namespace}</span>, sort: (one: Tensorboard) => one.metadata.namespace ?? "" }]),
     { key: "path", title: "Logspath", width: "minmax(180px, 2fr)", cell: (one) => <span class="mono" title={one.spec.logspath}>{one.spec.logspath}</span>, sort: (one) => one.spec.logspath },
     { key: "age", title: "Age", width: "64px", cell: (one) => <Age at={one.metadata.creationTimestamp as string} />, sort: (one) => Date.parse(String(one.metadata.creationTimestamp)) },
     { key: "act", title: "", width: "150px", right: true, cell: (one) => <Actions board={one} /> },
-  ], [ns]);
+  ], [ns, pods.version.value]);
   const rows = useMemo(() => boards.all(), [boards.version.value]);
+  const building = rows.map((one) => build_of(pod_of(one))).find(Boolean);
   return (
     <>
       <div class="page-head"><h1 class="grow">TensorBoards</h1>{!boards.refusal.value && <a class="button primary" href="/tensorboards/new"><Icon name="plus" />{t("New TensorBoard")}</a>}</div>
+      {building && <BuildNote line={building} />}
       {boards.refusal.value ? <Refused refusal={boards.refusal.value} /> : !boards.loaded.value ? <Waiting /> : <Table rows={rows} columns={columns} row_key={uid_of} order="-age" name="TensorBoards" least={700}
         text={(one) => `${one.metadata.name} ${one.metadata.namespace} ${one.spec.logspath}`} empty={<Empty title={t("No TensorBoards yet")}>{t("Point one at the logs on a volume and watch the curves.")} <a href="/tensorboards/new">{t("New TensorBoard")}</a></Empty>} />}
     </>

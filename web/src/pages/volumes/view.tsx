@@ -64,7 +64,7 @@ function All() {
 // Files on a volume are seen through a PVCViewer, which is made when it is asked for and opened when it answers.
 function Browse({ claim, viewer }: { claim: Claim; viewer?: Viewer }) {
   const { namespace: ns, name } = claim.metadata, url = viewer?.status?.ready ? viewer.status.url : undefined;
-  if (url) return <><a class="button small" href={`${session.value?.contentOrigin ?? ""}${url}`} target="_blank" rel="noopener"><Icon name="folder" size={13} />{t("Open files")}</a>
+  if (url) return <><a class="button small" href={url} target="_blank" rel="noopener"><Icon name="folder" size={13} />{t("Open files")}</a>
     <button class="button small icon" aria-label={t("Close")} title={t("Close")} onClick={() => call(`/volumes/api/namespaces/${ns}/viewers/${viewer!.metadata.name}`, { method: "DELETE" }).catch(toast_error)}><Icon name="close" size={13} /></button></>;
   return <button class="button small" disabled={!!viewer} onClick={() => call(`/volumes/api/namespaces/${ns}/viewers`, { method: "POST", body: { name } }).catch(toast_error)}>{viewer ? <span class="spinner" /> : <Icon name="folder" size={13} />}{t("Browse")}</button>;
 }
