@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -26,6 +27,7 @@
 #include "controllers/training_controllers.h"
 #include "controllers/volcano_controllers.h"
 #include "controllers/workbench_controllers.h"
+#include "gateway/gateway.h"
 #include "json/parse.h"
 #include "kube/http.h"
 #include "kube/rest_client.h"
@@ -141,8 +143,9 @@ controllers::TrainingControllers::Options training_options() {
 controllers::workbench::WorkbenchOptions workbench_options(const cli::UpOptions& options) {
   controllers::workbench::WorkbenchOptions workbench;
   workbench.tensorboard_image = "hekla.io/tensorboard";  // small, and made on this machine
+  // The gateway writes uses down within a minute, and what servers say within another.
   if (options.notebook_idle_minutes > 0)
-    workbench.cull_after = std::chrono::minutes(options.notebook_idle_minutes);
+    workbench.cull_after = std::chrono::minutes(options.notebook_idle_minutes + 2);
   return workbench;
 }
 
@@ -166,6 +169,7 @@ struct Platform::Parts {
   std::unique_ptr<Loop> fake_loop;
   ComponentTable components;
   kube::InProcessRegistry in_process;
+  std::atomic<std::uint16_t> web_port = 0, web_tls_port = 0;  // on loopback; 0: none
   StandInNode standin_node;
   std::unique_ptr<Disk> disk;
   std::unique_ptr<store::Store> store;
@@ -406,7 +410,13 @@ void Platform::Parts::start_standins(kube::PodStreams* agent_streams) {
   standins =
       std::make_unique<StandIns>(*cluster_client, components, in_process,
                                  StandIns::Options{real_clock().wall(), agent_streams != nullptr});
-  streams = with_standin_logs(agent_streams, *standins, *log_ring, cluster_loop);
+  streams = with_standin_streams(
+      agent_streams, *standins, *log_ring, cluster_loop,
+      [this](const std::string& part, std::uint16_t port) -> std::optional<std::uint16_t> {
+        if (part != "gateway" || (port != 8080 && port != 8443)) return std::nullopt;
+        const std::uint16_t here = port == 8080 ? web_port : web_tls_port;
+        return here ? std::optional(here) : std::nullopt;
+      });
   api->set_pod_streams(streams.get());
   cluster_loop.post([this] { standins->start(); });
 }
@@ -506,19 +516,24 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
   if (!options.only_stop && options.web.listen != "none") {
     p.dashboard = std::make_unique<DashboardPart>(
         *p.api,
-        [agent = !options.no_agent](const std::string&, const kube::User&) {
-          return dashboard::DoorFacts{.logout_url = "/oauth2/sign_out", .local_volumes = agent};
+        [agent = !options.no_agent](const std::string& origin, const kube::User&) {
+          return dashboard::DoorFacts{.logout_url = "/oauth2/sign_out",
+                                      .shares_origin = !gateway::has_content_origin(origin),
+                                      .local_volumes = agent};
         },
         kube::StreamTopics{});
     auto pod_sockets = [&streams = p.streams](std::function<void(Result<int>)> done) {
       if (streams) return streams->open_socket(std::move(done));
       done(fail(Code::unavailable, "no node agent reaches pods from this process"));
     };
-    WebFrontParts parts{*p.api, p.pki.ca, p.dashboard->routes(), std::move(pod_sockets)};
+    WebFrontParts parts{*p.api, p.pki.ca, p.dashboard->routes(), std::move(pod_sockets),
+                        options.notebook_idle_minutes > 0};
     if (p.pipelines)
       for (kube::WebRoute& route : p.pipelines->routes()) parts.routes.push_back(std::move(route));
+    p.in_process.add(kube::InProcessPart{"gateway", {"gateway"}});
     p.web = TRY(WebFront::start(options.web, options.data_dir, std::move(parts)));
   }
+  if (p.web) (options.web.tls ? p.web_tls_port : p.web_port) = p.web->loopback_port();
   p.kubeconfig = options.data_dir + "/admin.kubeconfig";
   TRY(p.write_kubeconfig(p.kubeconfig));
   return platform;

@@ -50,6 +50,7 @@ struct WebFront::Parts {
   std::unique_ptr<gateway::Gateway> gateway;
   std::unique_ptr<net::Server> server;
   std::string url;
+  std::uint16_t loopback_port = 0;
 };
 
 Result<std::unique_ptr<WebFront>> WebFront::start(const cli::WebFlags& flags,
@@ -76,6 +77,7 @@ Result<std::unique_ptr<WebFront>> WebFront::start(const cli::WebFlags& flags,
   options.rng = &real_rng();
   options.routes = std::move(with.routes);
   options.pod_sockets = std::move(with.pod_sockets);
+  options.ask_kernels = with.ask_kernels;
   options.login = flags.auth != "none";
   parts->gateway = TRY(gateway::Gateway::create(std::move(options)));
 
@@ -99,6 +101,8 @@ Result<std::unique_ptr<WebFront>> WebFront::start(const cli::WebFlags& flags,
   const std::string host =
       is_loopback(listen.address) || is_wildcard(listen.address) ? "localhost" : listen.address;
   parts->url = scheme + "://" + host + ":" + std::to_string(listen.port);
+  if (is_wildcard(listen.address) || listen.address == "127.0.0.1" || listen.address == "localhost")
+    parts->loopback_port = listen.port;
   parts->gateway->start();
   parts->loop.post([client = parts->client.get(), url = parts->url] { tell_where(*client, url); });
   return std::make_unique<WebFront>(Private{}, std::move(parts));
@@ -113,5 +117,6 @@ void WebFront::stop() {
 }
 
 const std::string& WebFront::url() const { return parts_->url; }
+std::uint16_t WebFront::loopback_port() const { return parts_->loopback_port; }
 
 }  // namespace hekla

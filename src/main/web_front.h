@@ -2,6 +2,7 @@
 // modules that answer people.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,7 @@ struct WebFrontParts {
   const KeyPair& ca;
   kube::WebRoutes routes;
   net::OpenSocket pod_sockets;
+  bool ask_kernels = false;
 };
 
 class WebFront {
@@ -38,6 +40,8 @@ class WebFront {
   void stop();
   // "http://localhost:8080": for people on this machine.
   const std::string& url() const;
+  // Where it listens on 127.0.0.1; 0: only on another address.
+  std::uint16_t loopback_port() const;
 
  private:
   std::unique_ptr<Parts> parts_;

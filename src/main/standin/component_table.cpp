@@ -27,6 +27,10 @@ Result<ShownWorkload> parse_shown(const json::Value& value) {
   if (const json::Object* labels = json::object_at(value, {"labels"}))
     for (const auto& one : *labels)
       if (one.value().is_string()) out.labels[one.key()] = json::sv(one.value().get_string());
+  if (const json::Array* ports = json::array_at(value, {"ports"}))
+    for (const json::Value& port : *ports)
+      out.ports.push_back({json::text_at(port, {"name"}), json::int_at(port, {"port"}),
+                           json::int_at(port, {"target"})});
   if (out.ns.empty() || out.name.empty() || out.labels.empty())
     return fail(Code::invalid, "shown: namespace, name and labels are needed");
   return out;

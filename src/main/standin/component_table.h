@@ -18,12 +18,19 @@ namespace hekla {
 // The documents of api/components, one YAML list each.
 std::span<const std::string_view> component_yamls();
 
+// A port of the Service in front of a shown workload.
+struct ShownPort {
+  std::string name;
+  std::int64_t port = 0, target = 0;
+};
+
 // The Deployment by which a component shows itself as long as nobody has installed one.
 struct ShownWorkload {
   std::string ns, name, container;
   std::map<std::string, std::string> labels;  // of its pods, and its selector
   std::string helm;                           // the release that may take it over; empty: none
   std::string once;  // a pod beside it that has done its work, as a Job's has; empty: none
+  std::vector<ShownPort> ports;  // of a Service of the same name; none: there is no Service
 };
 
 struct Component {

@@ -76,6 +76,32 @@ json::Value once_pod(const Component& component) {
                       {"spec", std::move(spec)}};
 }
 
+// Kept when an installation's takes its place: `kubectl apply` of theirs goes over it.
+std::vector<kube::Write> service_of(const ShownWorkload& shown) {
+  json::Array ports;
+  for (const ShownPort& port : shown.ports)
+    ports.push_back(json::Object{{"name", port.name},
+                                 {"port", port.port},
+                                 {"targetPort", port.target},
+                                 {"protocol", "TCP"}});
+  std::vector<kube::Write> writes(2);
+  writes[0].resource = kube::resources::namespaces;
+  writes[0].key = {"", shown.ns};
+  writes[0].body = json::Object{
+      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", json::Object{{"name", shown.ns}}}};
+  writes[1].resource = kube::resources::services;
+  writes[1].key = {shown.ns, shown.name};
+  writes[1].body = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Service"},
+      {"metadata",
+       json::Object{{"name", shown.name}, {"namespace", shown.ns}, {"labels", labels_of(shown)}}},
+      {"spec",
+       json::Object{
+           {"type", "NodePort"}, {"selector", labels_of(shown)}, {"ports", std::move(ports)}}}};
+  return writes;
+}
+
 // The namespace may be gone for a while, and somebody else may be quicker: the next look is right.
 void report(const kube::WriteResult& result, const std::string& name) {
   if (!result)
@@ -92,8 +118,9 @@ json::Object helm_metadata(const std::string& release, const std::string& ns) {
 }
 
 ShownWorkloads::ShownWorkloads(kube::Client& client, const ComponentTable& table,
+                               const kube::InProcessRegistry& registry,
                                const kube::Informer<model::Pod>& pods)
-    : client_(client), pods_(pods) {
+    : client_(client), registry_(registry), pods_(pods) {
   for (const Component& component : table.all())
     if (component.shown) workloads_.emplace_back(component, client_);
 }
@@ -127,6 +154,7 @@ bool ShownWorkloads::others_have(const Component& component, bool once) const {
 
 void ShownWorkloads::settle(Workload& workload) {
   if (!pods_.synced() || !workload.deployment.synced()) return;
+  if (!registry_.part(workload.component.part)) return;  // a platform without it, or not yet
   const ShownWorkload& shown = *workload.component.shown;
   const auto deployment = workload.deployment.get({shown.ns, shown.name});
   const bool first = !std::exchange(workload.seen, true);
@@ -160,13 +188,18 @@ void ShownWorkloads::settle_once(Workload& workload, bool wanted) {
 }
 
 void ShownWorkloads::make(Workload& workload) {
-  kube::Write write;
+  const ShownWorkload& shown = *workload.component.shown;
+  std::vector<kube::Write> writes;
+  if (!shown.ports.empty()) writes = service_of(shown);
+  kube::Write& write = writes.emplace_back();
   write.verb = kube::Write::Verb::create;
   write.resource = kube::resources::deployments;
-  write.key = {workload.component.shown->ns, workload.component.shown->name};
+  write.key = {shown.ns, shown.name};
   write.body = deployment_of(workload.component);
-  client_.write(std::move(write), [name = workload.component.shown->name](
-                                      const kube::WriteResult& result) { report(result, name); });
+  client_.batch(std::move(writes),
+                [name = shown.name](const std::vector<kube::WriteResult>& results) {
+                  report(results.back(), name);
+                });
 }
 
 void ShownWorkloads::make_once(Workload& workload) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kube/client.h"
+#include "kube/in_process/registry.h"
 #include "kube/informer.h"
 #include "main/standin/component_table.h"
 #include "model/core.h"
@@ -24,11 +25,11 @@ struct ShownDeployment {
 };
 BOOST_DESCRIBE_STRUCT(ShownDeployment, (), (metadata, spec))
 
-// Lives on the client's executor. `pods`: all stand-ins.
+// Lives on the client's executor. `pods`: all stand-ins; `registry`: the parts that are at work.
 class ShownWorkloads {
  public:
   ShownWorkloads(kube::Client& client, const ComponentTable& table,
-                 const kube::Informer<model::Pod>& pods);
+                 const kube::InProcessRegistry& registry, const kube::Informer<model::Pod>& pods);
   void start();
   void settle();
 
@@ -51,6 +52,7 @@ class ShownWorkloads {
   void later(bool& flag, std::function<void()> then);
 
   kube::Client& client_;
+  const kube::InProcessRegistry& registry_;
   const kube::Informer<model::Pod>& pods_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::deque<Workload> workloads_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/loopback_forwards.h"
 #include "kube/log_format.h"
 #include "model/time.h"
 
@@ -72,8 +73,13 @@ class StandInLog : public std::enable_shared_from_this<StandInLog> {
 class PlatformStreams final : public kube::PodStreams {
  public:
   PlatformStreams(kube::PodStreams* agent, const StandIns& standins, const LogRing& ring,
-                  Executor& executor)
-      : agent_(agent), standins_(standins), ring_(ring), executor_(executor) {}
+                  Executor& executor, PartPorts ports)
+      : agent_(agent),
+        standins_(standins),
+        ring_(ring),
+        executor_(executor),
+        ports_(std::move(ports)),
+        loopback_(executor) {}
 
   void logs(const kube::PodRef& pod, const kube::LogOptions& options,
             std::shared_ptr<kube::ByteSink> sink, Done<void> started) override {
@@ -119,8 +125,15 @@ class PlatformStreams final : public kube::PodStreams {
   }
   void forward(const kube::PodRef& pod, std::uint16_t port,
                std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) override {
-    if (standins_.log_of(pod.ns, pod.name)) return ready(no_container(pod.name));
     if (!agent_) return ready(no_agent("port-forward"));
+    if (const std::optional<std::string> part = standins_.part_behind(pod.ns, pod.name)) {
+      if (const std::optional<std::uint16_t> here = ports_(*part, port))
+        return loopback_.open(*here, std::move(client), std::move(ready));
+      return ready(fail(Code::bad_request, "pod " + pod.name +
+                                               " is a part of hekla itself, and nothing of it "
+                                               "listens at port " +
+                                               std::to_string(port)));
+    }
     agent_->forward(pod, port, std::move(client), std::move(ready));
   }
 
@@ -136,14 +149,17 @@ class PlatformStreams final : public kube::PodStreams {
   const StandIns& standins_;
   const LogRing& ring_;
   Executor& executor_;
+  const PartPorts ports_;
+  agent::LoopbackForwards loopback_;
 };
 
 }  // namespace
 
-std::unique_ptr<kube::PodStreams> with_standin_logs(kube::PodStreams* agent,
-                                                    const StandIns& standins, const LogRing& ring,
-                                                    Executor& executor) {
-  return std::make_unique<PlatformStreams>(agent, standins, ring, executor);
+std::unique_ptr<kube::PodStreams> with_standin_streams(kube::PodStreams* agent,
+                                                       const StandIns& standins,
+                                                       const LogRing& ring, Executor& executor,
+                                                       PartPorts ports) {
+  return std::make_unique<PlatformStreams>(agent, standins, ring, executor, std::move(ports));
 }
 
 }  // namespace hekla

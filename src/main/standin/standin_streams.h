@@ -1,8 +1,12 @@
 // The streams of pods where some are stand-ins: their logs are what the parts of this process have
-// logged, and there is no container to enter.
+// logged, there is no container to enter, and what listens is this process.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/executor.h"
 #include "base/log_ring.h"
@@ -11,10 +15,16 @@
 
 namespace hekla {
 
-// `agent`: runs the other pods; null: nobody does. `standins` may be asked on any thread. All
-// outlive what is made.
-std::unique_ptr<kube::PodStreams> with_standin_logs(kube::PodStreams* agent,
-                                                    const StandIns& standins, const LogRing& ring,
-                                                    Executor& executor);
+// The port of this machine's loopback that stands behind a port of a part's pods; none: nothing
+// listens there.
+using PartPorts =
+    std::function<std::optional<std::uint16_t>(const std::string& part, std::uint16_t port)>;
+
+// `agent`: runs the other pods; null: nobody does. `standins` and `ports` may be asked on any
+// thread. All outlive what is made.
+std::unique_ptr<kube::PodStreams> with_standin_streams(kube::PodStreams* agent,
+                                                       const StandIns& standins,
+                                                       const LogRing& ring, Executor& executor,
+                                                       PartPorts ports);
 
 }  // namespace hekla

@@ -30,7 +30,7 @@ StandIns::StandIns(kube::Client& client, const ComponentTable& table,
       options_(options),
       pods_(client, kube::resources::pods, kube::ListOptions{.label_selector = model::kInProcess}),
       events_(client, "hekla") {
-  if (options_.show_workloads) shown_.emplace(client_, table_, pods_);
+  if (options_.show_workloads) shown_.emplace(client_, table_, registry_, pods_);
 }
 
 void StandIns::start() {
@@ -116,16 +116,18 @@ void StandIns::remove(const model::Pod& pod) {
   });
 }
 
+std::optional<std::string> StandIns::part_behind(const std::string& ns,
+                                                 const std::string& pod) const {
+  std::lock_guard lock(mutex_);
+  const auto found = parts_.find({ns, pod});
+  return found == parts_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<StandIns::Log> StandIns::log_of(const std::string& ns, const std::string& pod) const {
-  std::string name;
-  {
-    std::lock_guard lock(mutex_);
-    auto found = parts_.find({ns, pod});
-    if (found == parts_.end()) return std::nullopt;
-    name = found->second;
-  }
-  if (const auto part = registry_.part(name)) return Log{part->log, ""};
-  return Log{{}, "not yet in Hekla: " + name};
+  const std::optional<std::string> name = part_behind(ns, pod);
+  if (!name) return std::nullopt;
+  if (const auto part = registry_.part(*name)) return Log{part->log, ""};
+  return Log{{}, "not yet in Hekla: " + *name};
 }
 
 }  // namespace hekla

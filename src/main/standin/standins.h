@@ -37,7 +37,8 @@ class StandIns {
     std::vector<std::string> names;  // under which its part logs
     std::string line;                // the only one, where there is no part
   };
-  // An ordinary pod has none.
+  // An ordinary pod has neither.
+  std::optional<std::string> part_behind(const std::string& ns, const std::string& pod) const;
   std::optional<Log> log_of(const std::string& ns, const std::string& pod) const;
 
  private:
