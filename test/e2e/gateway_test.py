@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import socket
+import subprocess
 import urllib.parse
 
 from platform_under_test import PlatformTest, free_port, wait_for
@@ -104,9 +105,9 @@ class Gateway(PlatformTest):
             stream.sendall(bytes([0x81, 0x80 | len(text)]) + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(text)))
             return status, reader.read(2 + len(text))[2:]
 
-    def log_in(self, browser, path):
+    def log_in(self, browser, path, page=None):
         """As a person does who opens a link: the form, and then what they wanted."""
-        form, response, _ = browser.open(self.PAGE + path)
+        form, response, _ = browser.open((page or self.PAGE) + path)
         self.assertIn("/dex/auth/local/login", form)
         self.assertEqual(response.status, 200)
         return wait_for("the accounts are read", lambda: self.sent_form(browser, form))
@@ -192,6 +193,48 @@ class Gateway(PlatformTest):
         seen = json.loads(wait_for("the policy is gone", lambda: self.answer(address, token)))
         self.assertNotIn("Authorization", seen["headers"])
         self.assertEqual(seen["headers"]["kubeflow-userid"], "system:serviceaccount:default:default")
+
+    def test_by_the_forward_that_tutorials_type(self):
+        wait_for("the gateway shows itself", lambda: self.platform.get(
+            "pods", "-n", "istio-system", "-l", "istio=ingressgateway")["items"][0]["status"]["phase"] == "Running")
+        port = free_port()
+        environment = dict(os.environ, KUBECONFIG=self.platform.kubeconfig)
+        forward = subprocess.Popen([self.platform.tool, "port-forward", "svc/istio-ingressgateway", "-n", "istio-system",
+                                    "%d:80" % port, "--address", "127.0.0.1"], env=environment, stdout=subprocess.PIPE)
+        self.addCleanup(forward.stdout.close)
+        self.addCleanup(forward.wait)
+        self.addCleanup(forward.kill)
+        self.assertIn("Forwarding from 127.0.0.1:%d -> 8080" % port, forward.stdout.readline().decode())
+        ns, path = "kubeflow-user-example-com", "/notebook/kubeflow-user-example-com/nb/"
+        wait_for("the first profile", lambda: self.platform.get("rolebinding", "namespaceAdmin", "-n", ns))
+        self.platform.kubectl("apply", "-n", ns, "-f", "-", stdin=json.dumps({
+            "apiVersion": "kubeflow.org/v1", "kind": "Notebook", "metadata": {"name": "nb"}, "spec": {"template": {"spec": {
+                "terminationGracePeriodSeconds": 0, "containers": [{
+                    "name": "nb", "image": "host", "workingDir": "/", "command": ["python3", "-c", PROGRAM]}]}}}}))
+
+        # By the address that was forwarded: the content has its own origin, and nobody logs in twice.
+        browser = Browser(port)
+        self.log_in(browser, path, "http://127.0.0.1:%d" % port)
+        url, response, text = wait_for("the notebook is opened", lambda: self.opened(
+            browser, "http://127.0.0.1:%d%s" % (port, path)))
+        self.assertEqual(url, "http://content.localhost:%d%s" % (port, path))
+
+        # By another name there is none: alone in the namespace, on the page's own; in company, not at all.
+        page = "http://hekla.example:%d" % port
+        browser = Browser(port)
+        url, response, text = self.log_in(browser, path, page)
+        self.assertEqual((url, response.status), (page + path, 200), text)
+        self.assertNotIn("oauth2_proxy_kubeflow", json.loads(text)["headers"].get("Cookie", ""))
+        self.platform.kubectl("create", "rolebinding", "guest", "-n", ns, "--clusterrole=kubeflow-edit",
+                              "--user=ann@example.com")
+        wait_for("she is seen", lambda: browser.ask(page + path)[0].status == 403)
+        self.assertIn("others may work in " + ns, browser.ask(page + path)[1])
+        self.platform.kubectl("delete", "rolebinding", "guest", "-n", ns)
+        wait_for("and gone", lambda: browser.ask(page + path)[0].status == 200)
+
+    def opened(self, browser, address):
+        url, response, text = browser.open(address)
+        return (url, response, text) if response.status == 200 else None
 
     def answer(self, address, token):
         response, text = Browser(self.PORT).ask(address, headers={"Authorization": "Bearer " + token})
