@@ -95,6 +95,18 @@ class Pages(unittest.TestCase):
                 for argument in re.findall(r"(?:^|, )([\w.-]+)", re.sub(r"\([^)]*\)|\{.*\}|\[.*\]", "", "".join(arguments))):
                     self.assertIn(argument, section.group(1), name)
 
+    def test_commands_and_flags_that_are_named_exist(self):
+        """docs/flags.md is what the program says of itself (cli_test); prose and tables must not name others."""
+        sections = dict(re.findall(r"(?ms)^## hekla (.*?)\n(.*?)(?=^## |\Z)", text_of("docs/flags.md")))
+        verbs, wrong = {name.split()[0] for name in sections} | {"flags"}, []
+        for path in READ + documents.documents("docs/compat/*.md"):
+            for verb, rest in re.findall(r"`hekla ([a-z]+)\b([^`]*)`", text_of(path)):
+                known = "".join(text for name, text in sections.items() if name.split()[0] == verb)
+                wrong += ["%s: hekla %s" % (path, verb)] * (verb not in verbs)
+                wrong += ["%s: hekla %s %s" % (path, verb, flag) for flag in re.findall(r"(?<!\S)--?[a-z][\w-]*", rest.split(" -- ")[0])
+                          if verb in verbs and flag != "--help" and not re.search(r"`[^`]*(?<![\w-])%s(?![\w-])" % re.escape(flag), known)]
+        self.assertEqual(wrong, [])
+
     def test_every_event_and_action_of_policies_is_described(self):
         lists = re.findall(r"> k(?:Events|Actions) = \{(.*?)\};", text_of("src/admission/policies.cpp"), re.DOTALL)
         names = [name for one in lists for name in re.findall(r'"([^"]+)"', one)]
@@ -152,7 +164,8 @@ class Document(unittest.TestCase):
     def read(self):
         blocks = [block for block in blocks_of(os.path.join(put.ROOT, self.path))
                   if not block.reason and block.language not in SHOWN_ONLY]
-        commands = [command for block in blocks if block.is_commands() for command, _ in block.commands()]
+        commands = [command for block in blocks if block.is_commands() for command, _ in block.commands()
+                    if command != "hekla doctor"]
         if not re.match(r"(sudo )?hekla up\b", commands[0] if commands else ""):
             self.reader.start(self.platform())
         for block in blocks:
