@@ -183,13 +183,12 @@ void FrontDoor::share_page(Visit visit, Guest guest) {
   const std::string& ns = way.access.key.ns;
   Result<void> fine = check_content_sender(visit, guest);
   if (fine && !(options_.is_sole_member && options_.is_sole_member(guest.user.name, ns)))
-    fine =
-        fail(Code::forbidden,
-             "users' programs do not answer on the dashboard's origin, where their scripts could "
-             "speak for you, unless you alone work in their namespace; others may work in " +
-                 ns +
-                 ". Open the dashboard as http://localhost with the same port (by kubectl "
-                 "port-forward or ssh -L from another machine), or send a token");
+    fine = fail(
+        Code::forbidden,
+        "others may work in " + ns +
+            ", and by this address its programs would share the dashboard's origin, where their "
+            "scripts could speak for you. Open the dashboard as http://localhost with the same "
+            "port (by kubectl port-forward or ssh -L from another machine), or send a token");
   if (!fine) return visit.writer->respond(refusal(visit, fine.error(), guest.user.name));
   take_way(std::move(visit), std::move(guest), std::move(way));
 }

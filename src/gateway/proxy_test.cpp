@@ -261,7 +261,7 @@ TEST_F(ProxyTest, WithoutASecondOriginProgramsAreTheirSoleMembers) {
   const Pairs cookie{{"Cookie", session_of("ann") + "; _xsrf=1"}};
   net::Response answer = ask(page, "/notebook/a/nb/x", cookie);
   EXPECT_EQ(answer.status, 403);
-  EXPECT_TRUE(answer.body.contains("others may work in a")) << answer.body;
+  EXPECT_TRUE(answer.body.contains("Others may work in a")) << answer.body;
   sole_member = "ann@example.com of b";
   EXPECT_EQ(ask(page, "/notebook/a/nb/x", cookie).status, 403);
   EXPECT_TRUE(sent.empty());

@@ -228,7 +228,7 @@ class Gateway(PlatformTest):
         self.platform.kubectl("create", "rolebinding", "guest", "-n", ns, "--clusterrole=kubeflow-edit",
                               "--user=ann@example.com")
         wait_for("she is seen", lambda: browser.ask(page + path)[0].status == 403)
-        self.assertIn("others may work in " + ns, browser.ask(page + path)[1])
+        self.assertIn("Others may work in " + ns, browser.ask(page + path)[1])
         self.platform.kubectl("delete", "rolebinding", "guest", "-n", ns)
         wait_for("and gone", lambda: browser.ask(page + path)[0].status == 200)
 

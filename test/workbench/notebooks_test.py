@@ -98,8 +98,8 @@ class Notebooks(unittest.TestCase):
         with self.lab.open_kernel(kernel) as stream:
             self.assertEqual(stream.headers["sec-websocket-protocol"], PROTOCOL)
             self.assertEqual(self.lab.run(stream, "answer = 6 * 7; print(answer)"), "42\n")
-            large = self.lab.run(stream, "print('x' * 3_000_000)")  # in one frame or in many
-            self.assertEqual(len(large), 3_000_001)
+            large = self.lab.run(stream, "print('x' * 700_000)")  # Jupyter itself cuts what is more in a second
+            self.assertEqual(len(large), 700_001)
             self.platform.kill()
             with self.assertRaises((EOFError, OSError)):
                 while True:
@@ -160,8 +160,8 @@ class Notebooks(unittest.TestCase):
         kernel = self.lab.ask("/api/kernels", "POST", {})["id"]
         with self.lab.open_kernel(kernel) as stream:
             said = self.lab.run(stream, "import kfp, kubernetes, boto3, kubeflow.training\n"
-                                        "print(kfp.Client().list_experiments(namespace=%r).total_size)" % NS)
-        self.assertRegex(said.splitlines()[-1], r"^(\d+|None)$")
+                                        "print('experiments:', kfp.Client().list_experiments(namespace=%r).total_size)" % NS)
+        self.assertRegex(said, r"(?m)^experiments: (\d+|None)$")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #include "gateway/request/answers.h"
 
+#include <cctype>
+
 #include "base/markup.h"
 
 namespace hekla::gateway {
@@ -59,13 +61,25 @@ net::Response message_page(int status, std::string_view title, std::string_view 
   return html_answer(status, std::move(body));
 }
 
+namespace {
+
+// Messages begin small and end without a stop: programs put them together.
+std::string as_sentence(std::string text) {
+  if (text.empty()) return text;
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  if (!text.ends_with('.')) text += '.';
+  return text;
+}
+
+}  // namespace
+
 net::Response refusal(const Visit& visit, const Error& error, std::string_view user) {
   const int status = http_status_of(error.code);
   if (visit.wants_page()) {
     const std::string_view title = status == 403   ? "You may not open this"
                                    : status == 404 ? "There is nothing here"
                                                    : "This did not work";
-    return message_page(status, title, error.message,
+    return message_page(status, title, as_sentence(error.message),
                         "<p><a href=\"/\">Back to the dashboard</a></p>");
   }
   return json_answer(

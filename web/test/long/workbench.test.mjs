@@ -100,14 +100,14 @@ test("a notebook by the form, cloned code trained in its terminal", async () => 
   await log_in(`http://127.0.0.1:${port}`);
   await page.goto(`http://127.0.0.1:${port}/jupyter/new`);
   await page.getByLabel("Name *").fill("lab");
-  const images = page.getByLabel("Image", { exact: true });
+  const images = page.getByRole("combobox", { name: "Image", exact: true });
   const wanted = await images.locator("option", { hasText: /jupyter-tensorflow-full/ }).first().getAttribute("value");
   await images.selectOption(wanted);
   for (const [label, value] of [["Maximum CPU", "0"], ["Maximum Memory Gi", "0"]]) await page.getByLabel(label).fill(value);
   const volumes = page.locator("section", { hasText: "Data Volumes" });
   await volumes.getByRole("button", { name: "Add a volume" }).click();
   await volumes.getByRole("button", { name: "Existing volume" }).click();
-  await volumes.getByLabel("Volume", { exact: true }).selectOption("lent");
+  await volumes.getByRole("combobox", { name: "Volume", exact: true }).selectOption("lent");
   await volumes.getByLabel("Mount path").fill("/lent");
   await shot(page, "day-form");
   await page.getByRole("button", { name: "Launch" }).click();
@@ -142,7 +142,7 @@ test("TensorFlow in a cell, its curves in TensorBoard", async () => {
   await shot(lab, "day-cell");
   await page.goto(`${base}/tensorboards/new`);
   await page.getByLabel("Name *").fill("curves");
-  await page.getByLabel("Volume", { exact: true }).selectOption("lab-workspace");
+  await page.getByRole("combobox", { name: "Volume", exact: true }).selectOption("lab-workspace");
   await page.getByLabel("Path on it").fill("logs");
   await page.getByRole("button", { name: "Create" }).click();
   await page.waitForURL(/\/tensorboards\/$/);
