@@ -184,6 +184,18 @@ class Gateway(PlatformTest):
         wait_for("the notebook answers", lambda: browser.ask(address)[0].status == 200)
         self.assertEqual(json.loads(browser.ask(address)[1])["path"], "/notebook/default/nb/api/status")
 
+        # Each request of a connection is its sender's, whoever came before.
+        connection = http.client.HTTPConnection("127.0.0.1", self.PORT, timeout=30)
+        self.addCleanup(connection.close)
+        host = self.CONTENT.split("//")[1]
+        owner = "; ".join("%s=%s" % one for one in browser.cookies[host].items())
+        for cookie, status in ((owner, 200), ("", 401), (owner, 200), ("hekla_content=forged", 401)):
+            connection.request("GET", "/notebook/default/nb/api/status", None, {
+                "Host": host, "Accept": "application/json", "Cookie": cookie})
+            response = connection.getresponse()
+            response.read()
+            self.assertEqual(response.status, status, cookie)
+
         # Its role lets the service account in, the policy does not.
         token = self.platform.kubectl("create", "token", "default").strip()
         response, text = Browser(self.PORT).ask(address, headers={"Authorization": "Bearer " + token})

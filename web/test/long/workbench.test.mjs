@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
+import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import test, { after, before } from "node:test";
@@ -15,7 +16,8 @@ const here = path.dirname(fileURLToPath(import.meta.url)), NS = "kubeflow-user-e
 const hekla = process.env.HEKLA, cache = process.env.HEKLA_CACHE, shots = process.env.SCREENSHOTS;
 const data = fs.mkdtempSync(path.join(os.tmpdir(), "hekla-day-")), lent = fs.mkdtempSync(path.join(os.tmpdir(), "hekla-lent-"));
 const kubeconfig = path.join(data, "admin.kubeconfig");
-let platform, forwarder, browser, context, page, port;
+const tool = ["kubectl-newer/kubectl", "kubectl-debian/usr/bin/kubectl"].map((one) => path.join(cache ?? "", one)).find(fs.existsSync) ?? "kubectl";
+let platform, forwarder, browser, context, page, port, listens, own;
 
 // The first match in what a program says.
 const said = (program, pattern) => new Promise((done, failed) => {
@@ -30,8 +32,14 @@ const said = (program, pattern) => new Promise((done, failed) => {
   program.on("exit", () => failed(new Error(text)));
   setTimeout(() => failed(new Error(`not ready: ${text}`)), 120_000).unref();
 });
-const kubectl = (...words) => execFileSync("kubectl", ["--kubeconfig", kubeconfig, ...words], { encoding: "utf8" });
+const kubectl = (...words) => execFileSync(tool, ["--kubeconfig", kubeconfig, ...words], { encoding: "utf8" });
 const shot = (of, name) => shots && of.screenshot({ path: path.join(shots, `${name}.png`) });
+
+const free_port = () => new Promise((done) => { const probe = net.createServer().listen(0, "127.0.0.1", () => { const { port } = probe.address(); probe.close(() => done(port)); }); });
+async function start_platform() {
+  platform = spawn(hekla, ["up", "--data-dir", data, ...listens, "--eviction-hard", "memory.available<1Mi"], { stdio: ["ignore", "pipe", "pipe"] });
+  own = await said(platform, /the dashboard is at (http:\/\/\S+)/);
+}
 
 // A repository to clone and what stands for the digits, on a directory of this machine that pods may read.
 function lend_files() {
@@ -52,11 +60,11 @@ before(async () => {
     fs.symlinkSync(path.join(cache, "framework-images"), path.join(data, "images"));
   }
   lend_files();
-  platform = spawn(hekla, ["up", "--data-dir", data, "--listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0", "--objects-listen", "127.0.0.1:0", "--eviction-hard", "memory.available<1Mi"], { stdio: ["ignore", "pipe", "pipe"] });
-  await said(platform, /the dashboard is at (http:\/\/\S+)/);
+  listens = ["--listen", `127.0.0.1:${await free_port()}`, "--web-listen", `127.0.0.1:${await free_port()}`, "--objects-listen", `127.0.0.1:${await free_port()}`];
+  await start_platform();
   execFileSync(hekla, ["volume", "add", "lent", lent, "--read-only", "-n", NS, "--kubeconfig", kubeconfig]);
   for (;;) try { kubectl("wait", "-n", "istio-system", "pod", "-l", "istio=ingressgateway", "--for=condition=Ready", "--timeout=60s"); break; } catch { await new Promise((later) => setTimeout(later, 500)); }
-  forwarder = spawn("kubectl", ["--kubeconfig", kubeconfig, "port-forward", "svc/istio-ingressgateway", "-n", "istio-system", ":80", "--address", "127.0.0.1"], { stdio: ["ignore", "pipe", "pipe"] });
+  forwarder = spawn(tool, ["--kubeconfig", kubeconfig, "port-forward", "svc/istio-ingressgateway", "-n", "istio-system", ":80", "--address", "127.0.0.1"], { stdio: ["ignore", "pipe", "pipe"] });
   port = await said(forwarder, /Forwarding from 127\.0\.0\.1:(\d+)/);
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
     "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP hekla.example 127.0.0.1"] });
@@ -90,7 +98,7 @@ async function type_line(lab, line) {
   await lab.keyboard.type(`${line} && touch /tmp/typed\n`, { delay: 2 });
   const end = Date.now() + 300_000;
   for (;;) {
-    try { execFileSync("kubectl", ["--kubeconfig", kubeconfig, "exec", "-n", NS, "lab-0", "--", "rm", "/tmp/typed"], { stdio: "ignore" }); return; } catch { /* not yet */ }
+    try { execFileSync(tool, ["--kubeconfig", kubeconfig, "exec", "-n", NS, "lab-0", "--", "rm", "/tmp/typed"], { stdio: "ignore" }); return; } catch { /* not yet */ }
     assert.ok(Date.now() < end, `${line}: not within 300 s`);
     await lab.waitForTimeout(500);
   }
@@ -163,7 +171,7 @@ test("by a name without a second origin: alone, and in company", async () => {
   await page.goto(`${base}/jupyter/`);
   const row = page.getByRole("row", { name: /lab/ });
   const lab = await opened_by(row.getByRole("button", { name: "Connect" }));
-  await lab.locator(".jp-Launcher, .jp-Notebook, .jp-Terminal").first().waitFor();
+  await lab.locator("#jp-main-dock-panel").waitFor();
   assert.equal(new URL(lab.url()).origin, base);
   await shot(lab, "day-shared");
   await lab.close();
@@ -175,4 +183,19 @@ test("by a name without a second origin: alone, and in company", async () => {
   const refused = await opened_by(row.getByRole("button", { name: "Connect" }));
   await refused.getByText(`others may work in ${NS}`).waitFor();
   await shot(refused, "day-refused");
+});
+
+test("the page comes back by itself when the platform was killed", async () => {
+  await log_in(own);
+  await page.goto(`${own}/jupyter/`);
+  const row = page.getByRole("row", { name: /lab/ });
+  await row.getByText("Running").waitFor();
+  platform.removeAllListeners("exit");
+  platform.kill("SIGKILL");
+  await page.getByText("The connection is lost.").waitFor();
+  await start_platform();
+  await page.getByText("The connection is lost.").waitFor({ state: "detached", timeout: 120_000 });
+  await row.getByText("Running").waitFor();  // its pod went on
+  kubectl("annotate", "-n", NS, "notebook", "lab", "kubeflow-resource-stopped=now");
+  await row.getByText("Stopped").waitFor();
 });

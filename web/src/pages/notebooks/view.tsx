@@ -6,7 +6,7 @@ import { resources, uid_of } from "../../data/resource";
 import { namespace } from "../../data/session";
 import { notebook_status, server_type, short_image, type Notebook } from "../../data/workbench";
 import { Icon } from "../../parts/icon";
-import { Empty, Refused, State, Waiting } from "../../parts/states";
+import { BuildNote, Empty, Refused, State, Waiting } from "../../parts/states";
 import { Table, type Column } from "../../parts/table";
 import { Age } from "../../parts/time";
 import { t } from "../../text/text";
@@ -16,12 +16,6 @@ const first = (notebook: Notebook) => notebook.spec.template?.spec?.containers?.
 const gpus = (notebook: Notebook): number => Object.entries(first(notebook)?.resources?.limits ?? {}).reduce((sum, [name, value]) => (name.includes("/") ? sum + Number(value) : sum), 0);
 export const details = (notebook: Notebook): string => `/jupyter/notebook/details/${notebook.metadata.namespace}/${notebook.metadata.name}`;
 const SHORT: Record<string, string> = { ready: "Running", waiting: "Waiting", warning: "Warning", stopped: "Stopped", terminating: "Deleting", unavailable: "Waiting" };
-
-// While its environment is being built, the last that is known of that.
-function ImageCell({ notebook }: { notebook: Notebook }) {
-  const now = notebook_status(notebook), image = first(notebook)?.image;
-  return now.building ? <span class="muted cut" title={`${image}: ${now.message}`}><span class="spinner small" /> {now.message}</span> : <span class="muted" title={image}>{short_image(image)}</span>;
-}
 
 export default function Notebooks() {
   const ns = namespace.value;
@@ -33,16 +27,18 @@ export default function Notebooks() {
     { key: "type", title: "Type", width: "92px", cell: server_type, sort: server_type },
     { key: "age", title: "Age", width: "64px", cell: (one) => <Age at={one.metadata.creationTimestamp as string} />, sort: (one) => Date.parse(String(one.metadata.creationTimestamp)) },
     { key: "last", title: "Last activity", width: "108px", cell: (one) => <Age at={one.metadata.annotations?.["notebooks.kubeflow.org/last-activity"]} />, sort: (one) => Date.parse(one.metadata.annotations?.["notebooks.kubeflow.org/last-activity"] ?? "") || 0 },
-    { key: "image", title: "Image", width: "minmax(120px, 1.2fr)", cell: (one) => <ImageCell notebook={one} />, sort: (one) => short_image(first(one)?.image) },
+    { key: "image", title: "Image", width: "minmax(120px, 1.2fr)", cell: (one) => <span class="muted" title={first(one)?.image}>{short_image(first(one)?.image)}</span>, sort: (one) => short_image(first(one)?.image) },
     { key: "gpu", title: "GPUs", width: "58px", right: true, cell: gpus, sort: gpus },
     { key: "cpu", title: "CPUs", width: "58px", right: true, cell: (one) => first(one)?.resources?.requests?.cpu ?? "", sort: (one) => quantity(first(one)?.resources?.requests?.cpu) },
     { key: "memory", title: "Memory", width: "76px", right: true, cell: (one) => first(one)?.resources?.requests?.memory ?? "", sort: (one) => quantity(first(one)?.resources?.requests?.memory) },
     { key: "act", title: "", width: "176px", right: true, cell: (one) => <NotebookActions notebook={one} /> },
   ], [ns, warning]);
   const rows = useMemo(() => notebooks.all(), [notebooks.version.value]);
+  const building = rows.map((one) => notebook_status(one)).find((now) => now.building);
   return (
     <>
       <div class="page-head"><h1 class="grow">{t("Notebooks")}</h1>{!notebooks.refusal.value && <a class="button primary" href="/jupyter/new"><Icon name="plus" />{t("New Notebook")}</a>}</div>
+      {building && <BuildNote line={building.message} />}
       {notebooks.refusal.value ? <Refused refusal={notebooks.refusal.value} /> : !notebooks.loaded.value ? <Waiting /> : (
         <Table rows={rows} columns={columns} row_key={uid_of} href={details} order="-age" name={t("Notebooks")} least={1020}
           text={(one) => `${one.metadata.name} ${one.metadata.namespace} ${server_type(one)} ${first(one)?.image}`}
