@@ -135,6 +135,11 @@ Result<json::Value> step_pod(const ir::Pipeline& pipeline, const engine::Run& ru
                             {"serviceAccountName", options.service_account},
                             {"containers", json::Array{std::move(main)}},
                             {"volumes", std::move(volumes)}}}};
+  if (!options.queue.empty()) {
+    json::at_path(pod, {"spec", "schedulerName"}) = "volcano";
+    json::at_path(pod, {"metadata", "annotations", "scheduling.volcano.sh/queue-name"}) =
+        options.queue;
+  }
   TRY(apply_settings(pipeline, run, node, pod));
   return pod;
 }

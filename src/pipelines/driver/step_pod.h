@@ -16,6 +16,7 @@ inline constexpr const char* kLauncherVolume = "launcher.hekla.io";
 struct StepOptions {
   std::string service_account;
   std::string launch_address, launch_token;  // the launcher's
+  std::string queue = {};                    // the pod waits in it for its turn
 };
 
 // "<run>-<task>-<attempt>", with a few characters of the node's path where it stands in a group; at
