@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kColumn = 34;
 
-// What a task needs: those it names, and those whose outputs it takes.
+// A task needs those it names, and those whose outputs it takes.
 std::set<std::string> needs_of(const json::Value& task, const json::Object& tasks) {
   std::set<std::string> names;
   if (const json::Array* named = json::array_at(task, {"dependentTasks"}))

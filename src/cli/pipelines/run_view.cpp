@@ -17,7 +17,7 @@ std::string capital(std::string word) {
   return word;
 }
 
-// What the API calls SKIPPED has several reasons, which are told apart here.
+// The API's SKIPPED has several reasons, which are told apart here.
 std::string word_of(const ShownStep& step) {
   if (step.reason == "cached") return "Cached";
   if (step.reason == "omitted") return "Omitted";
@@ -58,7 +58,7 @@ class Tree {
     for (auto& [parent, members] : below_)
       std::ranges::stable_sort(members, [](const ShownStep* a, const ShownStep* b) {
         if (a->iteration != b->iteration) return a->iteration < b->iteration;
-        // What has not begun stands last.
+        // Steps that have not begun stand last.
         const auto key = [](const ShownStep* one) {
           return one->started.empty() ? "~" + one->created : one->started;
         };

@@ -40,7 +40,7 @@ class PipelinesPart {
   void stop();
   // The API on the front door, for whoever is logged in or has a token.
   kube::WebRoutes routes();
-  // What the page's stream tells of them.
+  // The page's stream tells of them by it.
   kube::StreamTopic topic();
 
  private:

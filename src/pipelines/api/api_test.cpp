@@ -224,13 +224,14 @@ TEST_F(ApiTest, TasksAndArtifactsOfARun) {
           .text({"run_id"});
   EXPECT_EQ(send("GET", "/tasks").status, 400);
   EXPECT_EQ(json::int_at(send("GET", "/tasks?run_id=" + id).body, {"total_size"}), 0);
+  const std::string say = engine::child_id("root", "say");
   std::promise<Result<void>> saved;
   records_->submit(
       [&](records::Database& database) -> Result<void> {
         store::RunRecord record = TRY(store::load_run(database, id));
         EXPECT_EQ(record.queue, "q");
-        engine::Node& node = record.run.nodes["root/say"];
-        node.id = "root/say";
+        engine::Node& node = record.run.nodes[say];
+        node.id = say;
         node.task = "say";
         node.kind = engine::NodeKind::container;
         node.state = engine::NodeState::succeeded;
@@ -240,14 +241,14 @@ TEST_F(ApiTest, TasksAndArtifactsOfARun) {
             "type": {"schemaTitle": "system.Model"}, "uri": "minio://b/k", "metadata": {"a": 1}}]}})")
                            .value()
                            .get_object();
-        TRY(store::save_nodes(database, record.run, {"root/say"}));
-        return store::save_nodes(database, record.run, {"root/say"});  // makes it no second one
+        TRY(store::save_nodes(database, record.run, {say}));
+        return store::save_nodes(database, record.run, {say});  // makes it no second one
       },
       loop_, [&](Result<void> done) { saved.set_value(std::move(done)); });
   ASSERT_TRUE(saved.get_future().get());
   const Reply tasks = send("GET", "/tasks?run_id=" + id);
   const json::Value& task = json::array_at(tasks.body, {"tasks"})->front();
-  EXPECT_EQ(json::text_at(task, {"task_id"}), id + "/root/say");
+  EXPECT_EQ(json::text_at(task, {"task_id"}), id + "/" + say);
   EXPECT_EQ(json::text_at(task, {"state"}), "SUCCEEDED");
   EXPECT_EQ(json::int_at(task, {"inputs", "parameters", "n"}), 4);
   ASSERT_EQ(json::array_at(task, {"pods"})->size(), 1u);
@@ -259,7 +260,7 @@ TEST_F(ApiTest, TasksAndArtifactsOfARun) {
   EXPECT_EQ(json::text_at(artifact, {"uri"}), "minio://b/k");
   EXPECT_EQ(json::int_at(artifact, {"metadata", "a"}), 1);
   const std::string number = json::text_at(artifact, {"artifact_id"});
-  EXPECT_EQ(send("GET", "/artifacts/" + number).text({"task_id"}), id + "/root/say");
+  EXPECT_EQ(send("GET", "/artifacts/" + number).text({"task_id"}), id + "/" + say);
   EXPECT_EQ(send("GET", "/artifacts/999").status, 404);
   EXPECT_EQ(json::int_at(send("GET", "/artifacts?run_id=other").body, {"total_size"}), 0);
   EXPECT_EQ(send("DELETE", "/runs/" + id).status, 200);

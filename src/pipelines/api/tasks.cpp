@@ -4,7 +4,6 @@
 #include "pipelines/api/call.h"
 #include "pipelines/api/listing.h"
 #include "pipelines/api/task_details.h"
-#include "pipelines/driver/step_pod.h"
 #include "pipelines/store/run_records.h"
 
 namespace hekla::pipelines::api {
@@ -64,7 +63,7 @@ json::Value task_json(const engine::Run& run, const engine::Node& node) {
     json::Array pods;
     engine::Node one = node;
     for (one.attempt = 0; one.attempt <= node.attempt; ++one.attempt)
-      pods.emplace_back(driver::step_pod_name(run, one));
+      pods.emplace_back(engine::step_pod_name(run, one));
     task.emplace("pods", std::move(pods));  // the last one is this attempt's
   }
   return task;

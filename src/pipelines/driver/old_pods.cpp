@@ -33,7 +33,7 @@ struct OldPods::State : std::enable_shared_from_this<OldPods::State> {
     for (auto& [ns, all] : ended) {
       if (all.size() <= kKeptPods) continue;
       std::ranges::sort(all, [](const PodPtr& a, const PodPtr& b) {
-        return a->metadata.creationTimestamp > b->metadata.creationTimestamp;
+        return a->metadata.creationTimestamp.at > b->metadata.creationTimestamp.at;
       });
       old.insert(old.end(), all.begin() + kKeptPods, all.end());
     }

@@ -60,7 +60,7 @@ struct RunTopic::State : std::enable_shared_from_this<RunTopic::State> {
   std::unique_ptr<kube::TopicSubscription> begin(const kube::TopicRequest& request,
                                                  std::shared_ptr<kube::TopicSink> sink) {
     const auto run = request.parameters.find("run");
-    // Whoever subscribes, again after a lost connection too, asks anew because of the snapshot.
+    // A reader asks anew because of the snapshot, after a lost connection too.
     sink->snapshot({}, "");
     std::lock_guard lock(mutex);
     const std::uint64_t id = ++last;

@@ -26,7 +26,7 @@ class Sink final : public kube::TopicSink {
   }
   void fail(Error) override {}
 
-  // What has been told when `count` things have.
+  // The things told, when `count` things have.
   std::set<std::string> wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
     wake_.wait_for(lock, std::chrono::seconds(10), [&] { return seen_.size() >= count; });

@@ -17,7 +17,7 @@ Result<json::Object> object_in(const std::string& text) {
   return value.get_object();
 }
 
-// What a step has made, to be found without its run. A cached step has made nothing.
+// A step's artifacts, to be found without its run. A cached step has made nothing.
 Result<void> save_artifacts(records::Database& database, const std::string& run,
                             const engine::Node& node) {
   const bool makes =
