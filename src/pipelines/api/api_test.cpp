@@ -234,6 +234,7 @@ TEST_F(ApiTest, TasksAndArtifactsOfARun) {
         node.id = say;
         node.task = "say";
         node.kind = engine::NodeKind::container;
+        node.attempt = 2;  // each of them has a pod
         node.state = engine::NodeState::succeeded;
         node.finished = WallTime(std::chrono::seconds(5));
         node.inputs = {{"parameterValues", json::Object{{"n", 4}}}};
@@ -251,8 +252,8 @@ TEST_F(ApiTest, TasksAndArtifactsOfARun) {
   EXPECT_EQ(json::text_at(task, {"task_id"}), id + "/" + say);
   EXPECT_EQ(json::text_at(task, {"state"}), "SUCCEEDED");
   EXPECT_EQ(json::int_at(task, {"inputs", "parameters", "n"}), 4);
-  ASSERT_EQ(json::array_at(task, {"pods"})->size(), 1u);
-  EXPECT_NE(json::array_at(task, {"pods"})->front().as_string().find("-say-0"), std::string::npos);
+  ASSERT_EQ(json::array_at(task, {"pods"})->size(), 2u);
+  EXPECT_NE(json::array_at(task, {"pods"})->back().as_string().find("-say-2"), std::string::npos);
   const Reply all = send("GET", "/artifacts?sort_by=created_at+desc&page_size=5");
   ASSERT_EQ(json::int_at(all.body, {"total_size"}), 1);
   const json::Value& artifact = json::array_at(all.body, {"artifacts"})->front();

@@ -62,7 +62,7 @@ json::Value task_json(const engine::Run& run, const engine::Node& node) {
   if (has_pod(node)) {
     json::Array pods;
     engine::Node one = node;
-    for (one.attempt = 0; one.attempt <= node.attempt; ++one.attempt)
+    for (one.attempt = 1; one.attempt <= node.attempt; ++one.attempt)
       pods.emplace_back(engine::step_pod_name(run, one));
     task.emplace("pods", std::move(pods));  // the last one is this attempt's
   }
