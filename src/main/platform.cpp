@@ -437,6 +437,7 @@ Result<void> Platform::Parts::start_pipelines(const cli::UpOptions& options) {
                                         .gateway = agent->gateway_address(),
                                         .listen_for_pods = listen_for_pods,
                                         .objects = &objects->artifacts(),
+                                        .streams = &agent->streams(),
                                         .make_client = make_client}));
   return {};
 }
@@ -521,7 +522,7 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
                                       .shares_origin = !gateway::has_content_origin(origin),
                                       .local_volumes = agent};
         },
-        kube::StreamTopics{});
+        p.pipelines ? kube::StreamTopics{p.pipelines->topic()} : kube::StreamTopics{});
     auto pod_sockets = [&streams = p.streams](std::function<void(Result<int>)> done) {
       if (streams) return streams->open_socket(std::move(done));
       done(fail(Code::unavailable, "no node agent reaches pods from this process"));

@@ -4,12 +4,15 @@
 #include "pipelines/api/api.h"
 #include "pipelines/driver/driver.h"
 #include "pipelines/driver/launch_server.h"
+#include "pipelines/page/page_routes.h"
+#include "pipelines/page/run_topic.h"
 #include "pipelines/store/schema.h"
 
 namespace hekla::pipelines {
 
 using api::Api, api::ApiOptions;
 using driver::Driver, driver::DriverOptions, driver::LaunchServer;
+using page::PageOptions, page::PageRoutes, page::RunTopic, page::StepLogs;
 using store::migrations;
 
 }  // namespace hekla::pipelines

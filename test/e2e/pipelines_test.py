@@ -1,6 +1,10 @@
 """Pipelines of version 2 through the REST API: steps in pods of their own, what goes between them, failure, a crash."""
 import json
 import os
+import re
+import shlex
+import subprocess
+import tempfile
 import time
 import unittest
 import urllib.error
@@ -163,6 +167,76 @@ class Pipelines(unittest.TestCase):
                                       headers={"Authorization": "Bearer " + token, "Content-Type": "application/json"})
         with urllib.request.urlopen(made, timeout=put.PATIENCE) as answer:
             self.assertEqual(json.load(answer)["display_name"], "by the door")
+
+    def hekla(self, *arguments):
+        return subprocess.run([put.HEKLA, *arguments], capture_output=True, text=True, timeout=put.PATIENCE, cwd=put.ROOT,
+                              env=dict(os.environ, KUBECONFIG=self.platform.kubeconfig))
+
+    def test_the_lines_of_the_document(self):
+        with open(os.path.join(put.ROOT, "docs/pipelines.md")) as file:
+            section = re.search(r"^## From the command line\n+```\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
+        said = {}
+        for line in section.group(1).splitlines():
+            words = shlex.split(line)
+            done = self.hekla(*words[1:])
+            self.assertEqual(done.returncode, 0, line + "\n" + done.stdout + done.stderr)
+            said[" ".join(words[1:3])] = done.stdout
+        ran = said["pipeline run"].splitlines()
+        self.assertRegex(ran[0], r"^run first of pipeline words: [0-9a-f-]{36}$")
+        self.assertEqual(ran[-1], "run first: Succeeded")
+        for step in ("gather", "for-each-letter/0/count", "for-each-letter/2/count", "report"):
+            self.assertTrue(any(line.startswith(step + ": Succeeded after ") for line in ran), ran)
+        self.assertRegex(said["pipeline list"], r"(?m)^first +SUCCEEDED ")
+        self.assertRegex(said["pipeline graph"], r"(?m)^  for-each-letter +succeeded  after gather; for each item$")
+        self.assertEqual(said["pipeline logs"], "4 words\n")
+        self.assertRegex(said["explain run"], r"(?m)^Run first \([0-9a-f-]{36}\): SUCCEEDED$")
+
+        # The same file is no second version; a mistake and a failure are said and are the exit code.
+        wrong = self.hekla("pipeline", "run", "examples/pipelines/words.yaml", "-p", "letters=f")
+        self.assertEqual((wrong.returncode, wrong.stderr),
+                         (1, 'hekla: parameter letters is a list in JSON: "f" is not one\n'))
+        pipeline = self.call("GET", "/pipelines/names/words")["pipeline_id"]
+        self.assertEqual(self.call("GET", "/pipelines/%s/versions" % pipeline)["total_size"], 1)
+        with tempfile.TemporaryDirectory() as place:
+            with open(place + "/two.yaml", "w") as file:
+                json.dump(PIPELINE, file)
+            failed = self.hekla("pipeline", "run", place + "/two.yaml", "-p", "word=bad", "--name", "broken")
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("gather | gathering bad", failed.stdout)
+        self.assertIn("hekla: run broken ended as FAILED", failed.stderr)
+        self.assertEqual(self.hekla("pipeline", "logs", "broken", "report").stderr,
+                         'hekla: the run has no step "report" that has begun; it has gather\n')
+
+    def test_what_steps_leave_outlives_their_pods(self):
+        run = self.ended(self.start("kept", word="kept"))
+        tasks = {task["name"]: task for task in self.call("GET", "/tasks?run_id=" + run["run_id"])["tasks"]}
+        self.assertEqual(tasks["gather"]["outputs"]["parameters"], {"count": 3})
+        self.assertEqual(tasks["report"]["inputs"]["parameters"], {"count": 3})
+        made = self.call("GET", "/artifacts?run_id=" + run["run_id"])["artifacts"]
+        self.assertEqual([(one["name"], one["type"]) for one in made], [("data", "system.Dataset")])
+        self.assertEqual(made[0]["uri"], tasks["report"]["inputs"]["artifacts"]["data"][0]["uri"])
+        path = "/k8s/pod/logs?runid=%s&podname=%s" % (run["run_id"], tasks["gather"]["pods"][-1])
+
+        def log():
+            with urllib.request.urlopen(self.url + path, timeout=put.PATIENCE) as answer:
+                return answer.read().decode()
+        self.assertEqual(log(), "gathering kept\n")
+        self.platform.kubectl("delete", "pods", "-n", "kubeflow", "-l", "pipeline/runid=" + run["run_id"])
+        self.assertEqual(log(), "gathering kept\n")
+        with self.assertRaises(urllib.error.HTTPError) as refused:  # another's pod is no step of this run
+            urllib.request.urlopen(self.url + "/k8s/pod/logs?runid=%s&podname=other" % run["run_id"], timeout=put.PATIENCE)
+        self.assertEqual(refused.exception.code, 404)
+
+    def test_a_run_waits_in_its_queue(self):
+        done = self.hekla("pipeline", "run", "examples/pipelines/words.yaml", "--queue", "closed", "--name", "waits",
+                          "--no-wait")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        run_id = done.stdout.split()[-1]
+        pod = put.wait_for("the step's pod", lambda: self.pods(run_id).get("gather"))
+        self.assertEqual(pod["spec"]["schedulerName"], "volcano")
+        put.wait_for("the reason", lambda: "closed" in self.hekla("explain", "run", "waits").stdout)
+        self.assertEqual(self.hekla("pipeline", "stop", "waits").returncode, 0)
+        self.assertEqual(self.ended(run_id)["state"], "CANCELED")
 
     def test_a_crash_loses_nothing(self):
         run_id = self.start("crash", word="two")

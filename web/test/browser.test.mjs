@@ -50,6 +50,7 @@ after(async () => {
 async function visit(theme, language, run, refused = /status of (401|404|501)/) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 } });
   await context.addInitScript(([to, tongue]) => {
+    if (self !== top) return;  // documents of steps, in their sandbox
     localStorage.setItem("hekla.theme", to);
     localStorage.setItem("hekla.language", tongue);
     localStorage.setItem("/centraldashboard/selectedNamespace/.user@example.com", "default");
@@ -73,7 +74,7 @@ const PAGES = [
   ["/jobs/vcjob/default/waits-for-room", "Why it waits", "等待原因"], ["/pods", "small-worker-0", "small-worker-0"], ["/pods/default/small-worker-0", "tensorflow", "tensorflow"],
   ["/queues", "research", "research"], ["/queues/research", "Overview", "概览"], ["/nodes", "fake-0", "fake-0"], ["/nodes/fake-0", "Resources", "资源"], ["/events", "Reason", "原因"],
   ["/jupyter/", "Notebooks", "笔记本"], ["/tensorboards/", "TensorBoards", "TensorBoard"], ["/volumes/", "workspace", "workspace"], ["/volumes/volume/details/default/workspace", "ReadWriteOnce", "ReadWriteOnce"],
-  ["/pipelines", "Pipelines", "流水线"], ["/experiments", "Experiments", "实验"], ["/runs", "Runs", "运行"], ["/recurringruns", "Recurring runs", "周期运行"],
+  ["/pipelines", "Pipelines", "流水线"], ["/experiments", "Experiments", "实验"], ["/runs", "Runs", "运行"], ["/recurringruns", "Recurring runs", "周期运行"], ["/artifacts", "Artifacts", "制品"],
   ["/manage-users", "user@example.com", "user@example.com"], ["/no-such-page", "There is no such page", "没有这个页面"],
 ];
 for (const [theme, language] of [["light", "en"], ["dark", "zh"]])
@@ -130,28 +131,64 @@ test("a notebook goes by the form, is stopped, started and deleted", async () =>
 }));
 
 // The pages of pipelines on answers of our own: what they make of a run does not depend on what runs here.
+const read_json = (name) => JSON.parse(fs.readFileSync(path.join(here, name), "utf8"));
+const MADE = "2026-01-02T03:04:05Z";
+function pipeline_answers(asked) {
+  const run = read_json("run.json"), tasks = read_json("tasks.json");
+  const other = { ...run, run_id: "r2", display_name: "weekly", state: "SUCCEEDED", error: undefined, runtime_config: { parameters: { epochs: 9 } } };
+  const others = { tasks: tasks.tasks.map((task) => JSON.parse(JSON.stringify(task).replaceAll('"r1', '"r2').replace('"epochs":5', '"epochs":9').replace("0.9825", "0.9911"))) };
+  const recurring = { recurring_run_id: "c1", display_name: "each-night", status: "ENABLED", created_at: MADE, experiment_id: "e1", max_concurrency: "2", trigger: { cron_schedule: { cron: "0 0 3 * * *" } }, no_catchup: true, pipeline_spec: run.pipeline_spec };
+  const artifact = { artifact_id: "7", run_id: "r1", task_id: "r1/root/load", name: "data", type: "system.Dataset", uri: "minio://mlpipeline/v2/data", metadata: {}, created_at: MADE };
+  const texts = { "v2/data": "number,label\n1,one\n2,two\n", "v2/notes": "# Notes\n\n* **sharp** edges\n* see [the log](https://example.com/log)\n" };
+  return (route) => {
+    const request = route.request(), url = new URL(request.url()), at = url.pathname.replace("/apis/v2beta1", "");
+    if (request.method() !== "GET") asked.push(`${request.method()} ${at} ${request.headers()["x-xsrf-token"] ? "with its token" : ""} ${request.postData() ?? ""}`);
+    if (at === "/artifacts/get" && url.searchParams.get("view")) return route.fulfill({ contentType: "text/html", body: "<!doctype html><h1>Confident</h1>", headers: { "Content-Security-Policy": "sandbox" } });
+    if (at === "/artifacts/get") return route.fulfill({ contentType: "text/plain", body: texts[url.searchParams.get("key")] ?? "" });
+    if (at === "/k8s/pod/logs") return route.fulfill({ contentType: "text/plain", body: `log of ${url.searchParams.get("podname")}\nloss 0.06\n` });
+    if (at === "/k8s/pod/events") return route.fulfill({ json: { items: [{ metadata: { uid: "1" }, type: "Normal", reason: "Started", message: "Started container main", lastTimestamp: MADE }] } });
+    const posted = request.method() === "POST";
+    const found = { "/runs": posted ? run : { runs: [run, other], total_size: 2 }, "/runs/r1": run, "/runs/r2": other, "/tasks": url.searchParams.get("run_id") === "r2" ? others : tasks,
+      "/experiments": { experiments: [{ experiment_id: "e1", display_name: "Default", created_at: MADE }] }, "/experiments/e1": { experiment_id: "e1", display_name: "Default", created_at: MADE },
+      "/recurringruns": posted ? recurring : { recurringRuns: [recurring] }, "/recurringruns/c1": recurring, "/artifacts": { artifacts: [artifact] }, "/artifacts/7": artifact,
+      "/pipelines": { pipelines: [{ pipeline_id: "p1", display_name: "mnist", description: "digits by a small network", created_at: MADE }] }, "/pipelines/p1": { pipeline_id: "p1", display_name: "mnist", created_at: MADE },
+      "/pipelines/p1/versions": { pipeline_versions: [{ pipeline_id: "p1", pipeline_version_id: "v1", display_name: "mnist", created_at: MADE, pipeline_spec: run.pipeline_spec }] } }[at];
+    return route.fulfill({ json: found ?? {} });
+  };
+}
+async function with_pipelines(page, asked = []) {
+  for (const served of ["/apis/v2beta1/**", "/artifacts/get?**", "/k8s/pod/**"]) await page.route(base + served, pipeline_answers(asked));
+}
+
 test("a run is seen as a graph, step by step", async () => visit("light", "en", async (page) => {
-  const run = JSON.parse(fs.readFileSync(path.join(here, "run.json"), "utf8")), asked = [];
-  await page.route(`${base}/apis/v2beta1/**`, (route) => {
-    const request = route.request(), { pathname } = new URL(request.url());
-    if (request.method() !== "GET") asked.push(`${request.method()} ${pathname} ${request.headers()["x-xsrf-token"] ? "with its token" : ""}`);
-    const answer = pathname.endsWith("/runs") ? (request.method() === "POST" ? run : { runs: [run] }) : pathname.endsWith("/runs/r1") ? run
-      : pathname.endsWith("/experiments") ? { experiments: [{ experiment_id: "e1", display_name: "Default", created_at: run.created_at }] } : {};
-    return route.fulfill({ json: answer });
-  });
+  const asked = [];
+  await with_pipelines(page, asked);
   await page.goto(`${base}/runs`);
   await page.getByRole("link", { name: "nightly" }).click();
   await page.getByText("task train: the step has ended with exit code 1").waitFor();
-  await page.locator(".step.done", { hasText: "load" }).waitFor();
-  await page.locator(".step.none", { hasText: "report" }).waitFor();
-  await page.locator(".step", { hasText: "load" }).getByRole("button").first().click();
-  await page.getByText("example/load").waitFor();
+  await page.locator(".step.none", { hasText: "report" }).getByText("Not reached").waitFor();
+  await page.locator(".step.done", { hasText: "load" }).getByRole("button").first().click();
+  const panel = page.locator(".panel");
+  await panel.getByText("60000").waitFor();
+  await panel.getByRole("button", { name: "Look at data" }).click();
+  await panel.getByRole("cell", { name: "two" }).waitFor();
+  await panel.getByRole("tab", { name: "Log" }).click();
+  await panel.getByText("log of mnist-x-load-0").waitFor();
+  await panel.getByRole("tab", { name: "Events" }).click();
+  await panel.getByText("Started container main").waitFor();
+  await panel.getByRole("tab", { name: "Details" }).click();
+  await panel.getByText("example/load").waitFor();
   await page.getByRole("button", { name: "Open for-each" }).click();
-  await page.locator(".step.done", { hasText: "train" }).waitFor();
+  await page.locator(".step.done", { hasText: "train" }).getByRole("button").first().click();
+  await panel.getByText("0.9825").waitFor();
+  await panel.getByRole("img", { name: "ROC curve" }).waitFor();
+  await panel.locator(".confusion").getByText("46").waitFor();
+  await panel.frameLocator("iframe").getByText("Confident").waitFor();
+  await panel.locator(".markdown").getByText("sharp").waitFor();
+  if (shots) await page.screenshot({ path: path.join(shots, "run-graph.png") });
   await page.getByRole("button", { name: "1", exact: true }).click();
   await page.locator(".step.fail", { hasText: "train" }).getByRole("button").first().click();
-  await page.getByText("the step has ended with exit code 1", { exact: true }).waitFor();
-  if (shots) await page.screenshot({ path: path.join(shots, "run-graph.png") });
+  await panel.getByText("the step has ended with exit code 1", { exact: true }).waitFor();
   await page.goto(`${base}/pipeline/#/runs/details/r1`);  // as the SDK prints it
   await page.waitForURL(/\/runs\/details\/r1$/);
   await page.getByRole("link", { name: "Clone" }).click();
@@ -160,7 +197,47 @@ test("a run is seen as a graph, step by step", async () => visit("light", "en", 
   await page.getByLabel(/epochs/).fill("7");
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await page.waitForURL(/\/runs\/details\/r1$/);
-  assert.deepEqual(asked, ["POST /apis/v2beta1/runs with its token"]);
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.getByText("Failed steps are tried again.").waitFor();
+  assert.match(asked[0], /^POST \/runs with its token .*"parameters":\{"epochs":7\}/);
+  assert.match(asked[1], /^POST \/runs\/r1:retry with its token/);
+}));
+
+test("runs are compared, scheduled, and lead to their artifacts", async () => visit("dark", "en", async (page) => {
+  const asked = [], shot = async (name) => { if (shots) { await page.waitForTimeout(300); await page.screenshot({ path: path.join(shots, `${name}.png`) }); } };
+  await with_pipelines(page, asked);
+  await page.goto(`${base}/runs`);
+  for (const name of ["nightly", "weekly"]) await page.getByRole("checkbox", { name: `Choose ${name}` }).check();
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.locator("tr.differs", { hasText: "epochs" }).getByRole("cell", { name: "9", exact: true }).waitFor();
+  await page.locator("tr.differs b", { hasText: "0.9911" }).waitFor();
+  await page.getByRole("checkbox", { name: "Only what differs" }).check();
+  assert.equal(await page.getByRole("row", { name: /loss/ }).count(), 0);
+  await shot("compare");
+  await page.goto(`${base}/pipeline/#/pipelines/details/p1/version/v1`);
+  await page.getByRole("link", { name: "By the clock" }).click();
+  await page.getByRole("button", { name: "Cron" }).click();
+  await page.getByLabel(/^Cron/).fill("0 0 3 * *");
+  await page.getByText(/Six fields are wanted/).waitFor();
+  assert.ok(await page.getByRole("button", { name: "Create" }).isDisabled());
+  await page.getByRole("button", { name: "On weekdays" }).click();
+  await shot("schedule");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.waitForURL(/\/recurringruns\/details\/c1$/);
+  await page.getByText("only the newest is made up for").waitFor();
+  await shot("recurring-run");
+  await page.getByRole("button", { name: "Switch off" }).click();
+  await page.goto(`${base}/artifacts`);
+  await page.getByRole("link", { name: "data", exact: true }).click();
+  await page.getByRole("cell", { name: "two" }).waitFor();
+  await page.locator(".lineage").getByRole("link", { name: "for-each/0/train" }).waitFor();
+  await shot("artifact");
+  await page.goto(`${base}/#/experiments/details/e1`);
+  await page.getByRole("button", { name: "Archive" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Archive" }).click();
+  await page.getByText("Put into the archive.").waitFor();
+  assert.match(asked[0], /"trigger":\{"cron_schedule":\{"cron":"0 30 9 \* \* 1-5"\}\}/);
+  assert.deepEqual(asked.slice(1).map((one) => one.split(" ")[1]), ["/recurringruns/c1:disable", "/experiments/e1:archive"]);
 }));
 
 test("a bad object is refused with the server's words", async () => visit("dark", "en", async (page) => {

@@ -3,11 +3,14 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/disk.h"
 #include "cli/cluster.h"
 #include "cli/jobs/job_kinds.h"
+#include "cli/pipelines/pipeline_api.h"
+#include "cli/pipelines/run_view.h"
 #include "cli/verb.h"
 #include "json/parse.h"
 #include "scheduler/explain/explain.h"
@@ -54,7 +57,46 @@ Result<scheduler::World> read_world(ApiSession& session, const ExplainOptions& o
   return world;
 }
 
+Result<void> print_run_json(ApiSession& session, const ExplainOptions& options,
+                            const json::Value& run, const std::vector<ShownStep>& steps) {
+  json::Array waiting;
+  std::optional<scheduler::World> world;
+  for (const ShownStep& step : steps) {
+    if (step.reason != "pending" || step.pod.empty()) continue;
+    if (!world) world = TRY(read_world(session, options));
+    scheduler::Explanation made = TRY(scheduler::explain(*world, "pod", "kubeflow", step.pod));
+    waiting.push_back(json::Object{{"step", RunView::label_of(step)}, {"pod", made.to_json()}});
+  }
+  const json::Value all = json::Object{{"run", run}, {"waiting", std::move(waiting)}};
+  std::printf("%s\n", json::serialize(all).c_str());
+  return {};
+}
+
+// Why a pipeline's run is not over: its steps that wait or have failed, and what the scheduler says
+// of those that have a pod.
+Result<void> print_run(ApiSession& session, const ExplainOptions& options) {
+  PipelineApi api(session);
+  const json::Value run = TRY(api.find_run(options.name));
+  const std::string id = json::text_at(run, {"run_id"}), state = json::text_at(run, {"state"});
+  std::vector<ShownStep> steps;
+  for (const json::Value& task : TRY(api.tasks(id))) steps.push_back(shown_step(task));
+  if (options.output == "json") return print_run_json(session, options, run, steps);
+  std::printf("Run %s (%s): %s\n", json::text_at(run, {"display_name"}).c_str(), id.c_str(),
+              state.c_str());
+  std::fputs(steps_text(steps, real_clock().wall()).c_str(), stdout);
+  std::optional<scheduler::World> world;
+  for (const ShownStep& step : steps) {
+    if (step.reason != "pending" || step.pod.empty()) continue;
+    if (!world) world = TRY(read_world(session, options));
+    Result<scheduler::Explanation> made = scheduler::explain(*world, "pod", "kubeflow", step.pod);
+    std::printf("\nStep %s:\n%s", RunView::label_of(step).c_str(),
+                made ? made->to_text().c_str() : (made.error().message + "\n").c_str());
+  }
+  return {};
+}
+
 Result<void> print_explanation(ApiSession& session, const ExplainOptions& options) {
+  if (options.kind == "run") return print_run(session, options);
   scheduler::World world = TRY(read_world(session, options));
   scheduler::Explanation made =
       TRY(scheduler::explain(world, options.kind, options.ns, options.name));
@@ -69,7 +111,7 @@ std::string to_kind(std::string& given) {
   static const std::map<std::string, std::string> kinds = {
       {"job", "job"},           {"jobs", "job"},    {"vcjob", "job"}, {"vj", "job"},
       {"podgroup", "podgroup"}, {"pg", "podgroup"}, {"pod", "pod"},   {"po", "pod"},
-      {"queue", "queue"},       {"q", "queue"}};
+      {"queue", "queue"},       {"q", "queue"},     {"run", "run"},   {"runs", "run"}};
   const std::string singular = given.ends_with('s') ? given.substr(0, given.size() - 1) : given;
   if (auto found = kinds.find(given); found != kinds.end())
     given = found->second;
@@ -77,7 +119,7 @@ std::string to_kind(std::string& given) {
     given = singular;
   else
     return "cannot explain a \"" + given +
-           "\": name a job, podgroup, pod or queue, or a kind of training job (tfjob, "
+           "\": name a job, podgroup, pod, queue or run, or a kind of training job (tfjob, "
            "pytorchjob, mpijob, xgboostjob, paddlejob, jaxjob, mxjob, trainjob, jobset)";
   return {};
 }
@@ -86,11 +128,13 @@ std::vector<Command> explain_commands(const Context&) {
   auto options = std::make_shared<ExplainOptions>();
   Command command{
       .name = "explain",
-      .summary = "why a job of any kind, a pod group, pod or queue waits, with numbers",
+      .summary =
+          "why a job of any kind, a pod group, pod, queue or pipeline's run waits, with numbers",
       .flags =
           {
               Flag("KIND", options->kind,
-                   "job, podgroup, pod, queue, tfjob, pytorchjob, mpijob, xgboostjob, paddlejob, "
+                   "job, podgroup, pod, queue, run (of a pipeline), tfjob, pytorchjob, mpijob, "
+                   "xgboostjob, paddlejob, "
                    "jaxjob, "
                    "mxjob, trainjob or jobset")
                   .with({"", to_kind})

@@ -68,6 +68,9 @@ struct PipelinesPart::State {
   Loop records_loop{"records"}, loop{"pipelines"};
   std::unique_ptr<kube::Client> client;
   std::unique_ptr<records::Records> records;
+  pipelines::RunTopic topic{loop};
+  std::unique_ptr<pipelines::StepLogs> logs;
+  std::unique_ptr<pipelines::PageRoutes> page;
   std::unique_ptr<pipelines::LaunchServer> launches;
   std::unique_ptr<pipelines::Driver> driver;
   std::unique_ptr<pipelines::Api> api;
@@ -80,7 +83,11 @@ struct PipelinesPart::State {
     serving.router = rules;
     return net::Server::start(
         serving,
-        [api = api.get()](net::Request request, auto writer) {
+        [api = api.get(), page = page.get()](net::Request request, auto writer) {
+          if (api_path(request.path).starts_with("/k8s/pod/")) {
+            request.path = api_path(std::move(request.path));
+            return page->serve_pods(request, std::move(writer));
+          }
           serve(*api, std::move(request), std::move(writer));
         },
         std::move(socket));
@@ -106,20 +113,35 @@ Result<std::unique_ptr<PipelinesPart>> PipelinesPart::start(PipelinesOptions opt
       records::Records::open(root + "/records.db", pipelines::migrations(), state->records_loop));
   state->client = options.make_client(state->loop, {"ml-pipeline"});
   state->launches = std::make_unique<pipelines::LaunchServer>(*options.objects);
+  state->logs = std::make_unique<pipelines::StepLogs>(*options.objects, *options.streams);
+  state->page = std::make_unique<pipelines::PageRoutes>(
+      pipelines::PageOptions{.records = state->records.get(),
+                             .objects = options.objects,
+                             .logs = state->logs.get(),
+                             .client = state->client.get(),
+                             .ns = kNamespace});
   state->driver = std::make_unique<pipelines::Driver>(pipelines::DriverOptions{
       .client = state->client.get(),
       .records = state->records.get(),
       .objects = options.objects,
       .launches = state->launches.get(),
       .launch_address = options.gateway + ":" + std::to_string(kLaunchPort),
-      .token_key = TRY(token_key(root + "/token.key"))});
+      .token_key = TRY(token_key(root + "/token.key")),
+      .changed = [topic = &state->topic](const std::string& id) { topic->runs_changed({id}); },
+      .keep_log = [logs = state->logs.get()](
+                      const std::string& run, const kube::PodRef& pod,
+                      auto done) { logs->keep(run, pod, std::move(done)); }});
   state->api = std::make_unique<pipelines::Api>(pipelines::ApiOptions{
       .records = state->records.get(),
       .executor = &state->loop,
       .rng = &real_rng(),
-      .touched = [driver = state->driver.get()](const std::vector<std::string>& ids) {
-        driver->touched(ids);
-      }});
+      .touched =
+          [driver = state->driver.get(),
+           topic = &state->topic](const std::vector<std::string>& ids) {
+            driver->touched(ids);
+            topic->runs_changed(ids);
+          },
+      .changed = [topic = &state->topic](const std::string& list) { topic->list_changed(list); }});
   net::ServerOptions launching;
   launching.name = "launch";
   launching.tls = false;
@@ -153,7 +175,7 @@ PipelinesPart::~PipelinesPart() { stop(); }
 void PipelinesPart::stop() { state_->stop(); }
 
 kube::WebRoutes PipelinesPart::routes() {
-  kube::WebRoutes routes;
+  kube::WebRoutes routes = state_->page->routes();
   net::Request head;
   head.path = "/apis/v2beta1";
   for (const char* prefix : {"/apis/v2beta1", "/apis/v1beta1", "/pipeline/apis"})
@@ -166,5 +188,7 @@ kube::WebRoutes PipelinesPart::routes() {
                       .limits = pipelines::Api::rules(head)});
   return routes;
 }
+
+kube::StreamTopic PipelinesPart::topic() { return state_->topic.topic(); }
 
 }  // namespace hekla

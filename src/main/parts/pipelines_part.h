@@ -8,6 +8,8 @@
 
 #include "base/result.h"
 #include "kube/client.h"
+#include "kube/pod_streams.h"
+#include "kube/stream_topic.h"
 #include "kube/web_route.h"
 #include "net/listener.h"
 #include "pipelines/object_bytes.h"
@@ -20,6 +22,7 @@ struct PipelinesOptions {
   std::string gateway;  // the pods' side of this process
   std::function<Result<net::Socket>(std::uint16_t port)> listen_for_pods;
   pipelines::ObjectBytes* objects = nullptr;
+  kube::PodStreams* streams = nullptr;  // reaches the logs of steps
   // Made for the loop that the driver lives on.
   kube::ClientFactory make_client;
 };
@@ -37,6 +40,8 @@ class PipelinesPart {
   void stop();
   // The API on the front door, for whoever is logged in or has a token.
   kube::WebRoutes routes();
+  // The page's stream tells of them by it.
+  kube::StreamTopic topic();
 
  private:
   std::unique_ptr<State> state_;

@@ -61,6 +61,9 @@ constexpr Route kRoutes[] = {
     {"POST", "/recurringruns/*:", act_on_recurring},
     {"GET", "/recurringruns/*", get_recurring},
     {"DELETE", "/recurringruns/*", delete_recurring},
+    {"GET", "/tasks", list_tasks},
+    {"GET", "/artifacts", list_artifacts},
+    {"GET", "/artifacts/*", get_artifact},
 };
 
 std::string_view segment(std::string_view& path) {
@@ -253,6 +256,10 @@ void Api::handle(net::Request request, std::shared_ptr<net::ResponseWriter> writ
           return writer->respond(error_response(ended.error(), found->multipart));
         }
         writer->respond(json_response(200, ended->answer));
+        if (found->method != "GET" && state->options.changed) {
+          const std::string_view list = found->pattern.substr(1);
+          state->options.changed(std::string(list.substr(0, list.find('/'))));
+        }
         if (state->options.touched && !ended->touched.empty())
           state->options.touched(ended->touched);
         if (ended->rescheduled) state->look_at_schedules();

@@ -21,6 +21,8 @@ struct ApiOptions {
   Rng* rng = nullptr;
   // Runs that were made, changed or removed, after that is durable; on the executor.
   std::function<void(const std::vector<std::string>& ids)> touched = {};
+  // A list has changed: "experiments", "pipelines", "runs", "recurringruns"; on the executor.
+  std::function<void(const std::string& list)> changed = {};
 };
 
 // Thread-safe; must outlive the requests it was given.

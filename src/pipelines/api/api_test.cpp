@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "base/loop.h"
 #include "json/parse.h"
 #include "net/client.h"
 #include "net/gzip.h"
 #include "net/server.h"
+#include "pipelines/store/run_records.h"
 #include "pipelines/store/schema.h"
 
 namespace hekla::pipelines::api {
@@ -207,6 +210,62 @@ TEST_F(ApiTest, RunsAreCheckedMadeListedAndTerminated) {
   EXPECT_EQ(send("DELETE", "/runs/" + id).status, 200);
   EXPECT_EQ(send("GET", "/runs/" + id).status, 404);
   EXPECT_EQ(touched_, 3u);
+}
+
+// Steps and artifacts as a run that has been driven leaves them in the records.
+TEST_F(ApiTest, TasksAndArtifactsOfARun) {
+  upload("/pipelines/upload?name=p1", "p.yaml", kSpec);
+  const std::string pipeline = send("GET", "/pipelines/names/p1").text({"pipeline_id"});
+  const std::string id =
+      send("POST", "/runs",
+           R"({"display_name": "r", "plugins_input": {"hekla.io": {"queue": "q"}},
+               "pipeline_version_reference": {"pipeline_id": ")" +
+               pipeline + "\"}}")
+          .text({"run_id"});
+  EXPECT_EQ(send("GET", "/tasks").status, 400);
+  EXPECT_EQ(json::int_at(send("GET", "/tasks?run_id=" + id).body, {"total_size"}), 0);
+  const std::string say = engine::child_id("root", "say");
+  std::promise<Result<void>> saved;
+  records_->submit(
+      [&](records::Database& database) -> Result<void> {
+        store::RunRecord record = TRY(store::load_run(database, id));
+        EXPECT_EQ(record.queue, "q");
+        engine::Node& node = record.run.nodes[say];
+        node.id = say;
+        node.task = "say";
+        node.kind = engine::NodeKind::container;
+        node.attempt = 2;  // each of them has a pod
+        node.state = engine::NodeState::succeeded;
+        node.finished = WallTime(std::chrono::seconds(5));
+        node.inputs = {{"parameterValues", json::Object{{"n", 4}}}};
+        node.outputs = json::parse(R"({"artifacts": {"model": [{"name": "model",
+            "type": {"schemaTitle": "system.Model"}, "uri": "minio://b/k", "metadata": {"a": 1}}]}})")
+                           .value()
+                           .get_object();
+        TRY(store::save_nodes(database, record.run, {say}));
+        return store::save_nodes(database, record.run, {say});  // makes it no second one
+      },
+      loop_, [&](Result<void> done) { saved.set_value(std::move(done)); });
+  ASSERT_TRUE(saved.get_future().get());
+  const Reply tasks = send("GET", "/tasks?run_id=" + id);
+  const json::Value& task = json::array_at(tasks.body, {"tasks"})->front();
+  EXPECT_EQ(json::text_at(task, {"task_id"}), id + "/" + say);
+  EXPECT_EQ(json::text_at(task, {"state"}), "SUCCEEDED");
+  EXPECT_EQ(json::int_at(task, {"inputs", "parameters", "n"}), 4);
+  ASSERT_EQ(json::array_at(task, {"pods"})->size(), 2u);
+  EXPECT_NE(json::array_at(task, {"pods"})->back().as_string().find("-say-2"), std::string::npos);
+  const Reply all = send("GET", "/artifacts?sort_by=created_at+desc&page_size=5");
+  ASSERT_EQ(json::int_at(all.body, {"total_size"}), 1);
+  const json::Value& artifact = json::array_at(all.body, {"artifacts"})->front();
+  EXPECT_EQ(json::text_at(artifact, {"type"}), "system.Model");
+  EXPECT_EQ(json::text_at(artifact, {"uri"}), "minio://b/k");
+  EXPECT_EQ(json::int_at(artifact, {"metadata", "a"}), 1);
+  const std::string number = json::text_at(artifact, {"artifact_id"});
+  EXPECT_EQ(send("GET", "/artifacts/" + number).text({"task_id"}), id + "/" + say);
+  EXPECT_EQ(send("GET", "/artifacts/999").status, 404);
+  EXPECT_EQ(json::int_at(send("GET", "/artifacts?run_id=other").body, {"total_size"}), 0);
+  EXPECT_EQ(send("DELETE", "/runs/" + id).status, 200);
+  EXPECT_EQ(send("GET", "/artifacts/" + number).status, 404);  // goes with its run
 }
 
 }  // namespace

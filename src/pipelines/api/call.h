@@ -68,6 +68,10 @@ Answer get_recurring(Call& call);
 Answer delete_recurring(Call& call);
 Answer act_on_recurring(Call& call);
 
+Answer list_tasks(Call& call);
+Answer list_artifacts(Call& call);
+Answer get_artifact(Call& call);
+
 // The default experiment's id, made when it is missing.
 Result<std::string> default_experiment(Call& call);
 

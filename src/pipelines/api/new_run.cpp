@@ -20,6 +20,17 @@ std::string resource_name(Rng& rng, std::string_view pipeline) {
   return name + "-" + name_suffix(rng, 5);
 }
 
+// The queue that the run's pods wait in: {"hekla.io": {"queue": "q"}}. Inputs of other plugins are
+// theirs.
+Result<std::string> queue_of(const json::Value* plugins) {
+  const json::Value* own = plugins ? json::find_path(*plugins, {"hekla.io"}) : nullptr;
+  if (own == nullptr) return std::string();
+  ir::Fields fields(own, "plugins_input[hekla.io]");
+  std::string queue = fields.text("queue");
+  TRY(fields.finish());
+  return queue;
+}
+
 }  // namespace
 
 Result<Source> source_of(Call& call, ir::Fields& fields) {
@@ -85,9 +96,10 @@ Result<std::string> insert_run(Call& call, const json::Value& body, const RunOri
   const json::Object* given = config.object("parameters");
   std::string root = config.text("pipelineRoot");
   TRY(config.finish());
+  const std::string queue = TRY(queue_of(fields.take("pluginsInput")));
   for (const char* ignored :
        {"pipelineVersionId", "runId", "storageState", "createdAt", "scheduledAt", "finishedAt",
-        "state", "error", "recurringRunId", "stateHistory", "runDetails", "pluginsInput"})
+        "state", "error", "recurringRunId", "stateHistory", "runDetails"})
     fields.take(ignored);
   TRY(fields.finish());
   if (name.empty()) return invalid("Run's display_name cannot be empty");
@@ -101,12 +113,12 @@ Result<std::string> insert_run(Call& call, const json::Value& body, const RunOri
   TRY(call.database.run(
       "INSERT INTO runs (id, experiment_id, name, description, namespace, storage, service_account,"
       " resource_name, created, scheduled, state, pipeline_id, version_id, spec, parameters,"
-      " pipeline_root, history, open, recurring_run_id) VALUES (?1, ?2, ?3, ?4, 'kubeflow',"
-      " 'AVAILABLE', ?5, ?6, ?7, ?8, 'PENDING', ?9, ?10, ?11, ?12, ?13, ?14, 1, ?15)",
+      " pipeline_root, history, open, recurring_run_id, queue) VALUES (?1, ?2, ?3, ?4, 'kubeflow',"
+      " 'AVAILABLE', ?5, ?6, ?7, ?8, 'PENDING', ?9, ?10, ?11, ?12, ?13, ?14, 1, ?15, ?16)",
       {origin.id, in, name, description, account, resource_name(call.rng, pipeline.name), now,
        origin.scheduled ? origin.scheduled : now, source.pipeline_id, source.version_id,
        json::serialize(source.package.to_json()), json::serialize(parameters), root,
-       json::serialize(history), origin.recurring_run_id}));
+       json::serialize(history), origin.recurring_run_id, queue}));
   TRY(call.database.run("UPDATE experiments SET last_run = ?2 WHERE id = ?1", {in, now}));
   call.touched.push_back(origin.id);
   return origin.id;

@@ -71,7 +71,9 @@ struct Driver::State : std::enable_shared_from_this<Driver::State> {
         caches(*options.client),
         pods(caches.of<model::Pod>(kube::resources::pods, {.label_selector = kRunLabel})),
         loop(caches, {.name = "pipelines"},
-             [this](const kube::Key& key, WallTime now) { return round(key.name, now); }) {}
+             [this](const kube::Key& key, WallTime now) { return round(key.name, now); }),
+        old_pods(*options.client, pods, options.keep_log,
+                 [this](const std::string& run) { return runs.contains(run); }) {}
 
   void start();
   void touch(const std::string& id);
@@ -101,6 +103,7 @@ struct Driver::State : std::enable_shared_from_this<Driver::State> {
   kube::CacheSet caches;
   kube::Informer<model::Pod>& pods;
   kube::ReconcileLoop loop;
+  OldPods old_pods;
   WorkerPool readers{"results", 2};
   std::map<std::string, Held> runs;
   int by_run = -1;
@@ -263,6 +266,8 @@ void Driver::State::read_result(const std::string& id, Held& held, const Node& n
                                 const model::Pod& pod) {
   const std::string name = pod.metadata.name;
   if (!held.reading.insert(name).second) return;
+  if (options.keep_log)
+    options.keep_log(id, {pod.metadata.ns, name, pod.metadata.uid}, [](const Result<void>&) {});
   const engine::Run& run = held.record.run;
   const ObjectPlace place = step_result_place(run, node);
   const model::ContainerStateTerminated* ended = ended_main(pod);
@@ -351,6 +356,7 @@ void Driver::State::commit(const std::string& id, Held& held, WallTime now) {
         held.changed.clear();
         if (done) {
           held.record.state = state;
+          if (self->options.changed) self->options.changed(id);
           return self->again(id);
         }
         // Memory is ahead of the records now: begin from those.
@@ -373,9 +379,9 @@ void Driver::State::start_pod(Held& held, const Node& node, WallTime now,
   if (pods.get({held.record.ns, step_pod_name(run, node)})) return;
   if (node.state != NodeState::pending) return;
   const std::string& account = held.record.service_account;
-  Result<json::Value> pod = step_pod(
-      held.pipeline, run, node,
-      {account.empty() ? options.default_service_account : account, options.launch_address, token});
+  Result<json::Value> pod = step_pod(held.pipeline, run, node,
+                                     {account.empty() ? options.default_service_account : account,
+                                      options.launch_address, token, held.record.queue});
   if (!pod) return fail_node(held, node, pod.error().message, now);
   writes.push_back(framework::create(kube::resources::pods, held.record.ns, std::move(*pod)));
 }
@@ -410,6 +416,7 @@ kube::Round Driver::State::writes(const std::string& id, Held& held, WallTime no
   if (engine::is_final(run.state()) && round.writes.empty() && held.reading.empty()) {
     for (const std::string& token : held.granted) options.launches->revoke(token);
     runs.erase(id);
+    if (options.keep_log) old_pods.look();
     return round;
   }
   round.settle = [self = shared_from_this(), id,

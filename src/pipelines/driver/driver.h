@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "kube/client.h"
 #include "pipelines/driver/launch_server.h"
+#include "pipelines/driver/old_pods.h"
 #include "pipelines/object_bytes.h"
 #include "records/records.h"
 
@@ -26,6 +27,10 @@ struct DriverOptions {
   std::string launch_address;  // where pods find the launch server
   std::string token_key;       // tokens of attempts are derived from it
   std::string default_service_account = "pipeline-runner";
+  // A run's state or its steps are others now; on the client's executor.
+  std::function<void(const std::string& id)> changed = {};
+  // Keeps the log of a step's pod that has ended. Without it no pod is removed.
+  KeepLog keep_log = {};
 };
 
 // Lives on the client's executor.

@@ -6,11 +6,12 @@
 #include <algorithm>
 
 #include "base/crypto.h"
+#include "pipelines/object_sending.h"
 
 namespace hekla::pipelines::driver {
 namespace {
 
-constexpr std::size_t kPiece = 256 * 1024, kListMax = 100'000;
+constexpr std::size_t kListMax = 100'000;
 constexpr std::size_t kResultMax = std::size_t{256} << 20;
 
 using WriterPtr = std::shared_ptr<net::ResponseWriter>;
@@ -55,41 +56,6 @@ Result<void> write_all(int fd, std::string_view bytes) {
   return {};
 }
 
-// An object on its way out: pieces follow when the client has taken what was sent.
-class Sending : public std::enable_shared_from_this<Sending> {
- public:
-  Sending(OpenObject object, WriterPtr writer)
-      : object_(object), left_(object.bytes), writer_(std::move(writer)) {}
-  ~Sending() { ::close(object_.descriptor); }
-
-  void begin() {
-    // The writer holds this until the answer is complete.
-    writer_->on_drained([self = shared_from_this()] { self->more(); });
-    writer_->begin_sized(200, {}, left_);
-    more();
-  }
-
- private:
-  void more() {
-    std::lock_guard lock(mutex_);
-    while (left_ > 0 && !writer_->is_closed() && writer_->pending_bytes() < 4 * kPiece) {
-      std::string piece(std::min<std::uint64_t>(kPiece, left_), '\0');
-      const ssize_t got = ::read(object_.descriptor, piece.data(), piece.size());
-      if (got <= 0) return writer_->abort();
-      piece.resize(static_cast<std::size_t>(got));
-      left_ -= piece.size();
-      writer_->write(std::move(piece));
-    }
-    if (left_ == 0 && !std::exchange(ended_, true)) writer_->end();
-  }
-
-  OpenObject object_;
-  std::uint64_t left_;
-  WriterPtr writer_;
-  std::mutex mutex_;
-  bool ended_ = false;
-};
-
 // An object on its way in, into a scratch file.
 struct Receiving {
   std::string file;
@@ -123,7 +89,7 @@ struct LaunchServer::State : std::enable_shared_from_this<LaunchServer::State> {
     in_background(writer, [self = shared_from_this(), place, writer] {
       Result<OpenObject> object = self->objects.open(place.bucket, place.key);
       if (!object) return respond(writer, object.error());
-      std::make_shared<Sending>(*object, writer)->begin();
+      send_object(*object, {}, writer);
     });
   }
 

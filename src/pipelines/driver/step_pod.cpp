@@ -74,17 +74,6 @@ json::Value resources_of(const ir::Container& container, const engine::Container
 
 }  // namespace
 
-std::string step_pod_name(const engine::Run& run, const engine::Node& node) {
-  std::string task;
-  for (const char c : node.task) task += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
-  const bool nested = engine::parent_id(node.id) != "root";
-  const std::string tail =
-      (nested ? "-" + sha256_hex(node.id).substr(0, 6) : "") + "-" + std::to_string(node.attempt);
-  std::string head = run.facts.resource_name + "-" + task;
-  head.resize(std::min<std::size_t>(head.size(), 63 - tail.size()));
-  return head + tail;
-}
-
 ObjectPlace step_result_place(const engine::Run& run, const engine::Node& node) {
   return {kResultBucket,
           "launch/" + run.facts.id + "/" + step_pod_name(run, node) + "/result.json"};
@@ -135,6 +124,11 @@ Result<json::Value> step_pod(const ir::Pipeline& pipeline, const engine::Run& ru
                             {"serviceAccountName", options.service_account},
                             {"containers", json::Array{std::move(main)}},
                             {"volumes", std::move(volumes)}}}};
+  if (!options.queue.empty()) {
+    json::at_path(pod, {"spec", "schedulerName"}) = "volcano";
+    json::at_path(pod, {"metadata", "annotations", "scheduling.volcano.sh/queue-name"}) =
+        options.queue;
+  }
   TRY(apply_settings(pipeline, run, node, pod));
   return pod;
 }

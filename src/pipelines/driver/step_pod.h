@@ -16,11 +16,8 @@ inline constexpr const char* kLauncherVolume = "launcher.hekla.io";
 struct StepOptions {
   std::string service_account;
   std::string launch_address, launch_token;  // the launcher's
+  std::string queue = {};                    // the pod waits in it for its turn
 };
-
-// "<run>-<task>-<attempt>", with a few characters of the node's path where it stands in a group; at
-// most 63 bytes.
-std::string step_pod_name(const engine::Run& run, const engine::Node& node);
 
 // The place of the result that the node's launcher leaves behind.
 ObjectPlace step_result_place(const engine::Run& run, const engine::Node& node);

@@ -1,7 +1,9 @@
 #include "pipelines/engine/run.h"
 
+#include <algorithm>
 #include <array>
 
+#include "base/crypto.h"
 #include "model/time.h"
 
 namespace hekla::pipelines::engine {
@@ -100,6 +102,17 @@ std::string child_id(const std::string& parent, std::string_view name) {
 std::string parent_id(const std::string& id) {
   const std::size_t at = id.rfind('/');
   return at == std::string::npos ? std::string() : id.substr(0, at);
+}
+
+std::string step_pod_name(const Run& run, const Node& node) {
+  std::string task;
+  for (const char c : node.task) task += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
+  const bool nested = parent_id(node.id) != "root";
+  const std::string tail =
+      (nested ? "-" + sha256_hex(node.id).substr(0, 6) : "") + "-" + std::to_string(node.attempt);
+  std::string head = run.facts.resource_name + "-" + task;
+  head.resize(std::min<std::size_t>(head.size(), 63 - tail.size()));
+  return head + tail;
 }
 
 }  // namespace hekla::pipelines::engine

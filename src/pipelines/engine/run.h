@@ -71,4 +71,8 @@ struct Run {
 std::string child_id(const std::string& parent, std::string_view name);
 std::string parent_id(const std::string& id);  // empty for the root
 
+// The name of a container node's pod: "<run>-<task>-<attempt>", with a few characters of the node's
+// path where it stands in a group; at most 63 bytes.
+std::string step_pod_name(const Run& run, const Node& node);
+
 }  // namespace hekla::pipelines::engine

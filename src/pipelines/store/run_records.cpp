@@ -17,12 +17,38 @@ Result<json::Object> object_in(const std::string& text) {
   return value.get_object();
 }
 
+// A step's artifacts, to be found without its run. A cached step has made nothing.
+Result<void> save_artifacts(records::Database& database, const std::string& run,
+                            const engine::Node& node) {
+  const bool makes =
+      node.kind == engine::NodeKind::container || node.kind == engine::NodeKind::importer;
+  if (!makes || node.state != engine::NodeState::succeeded) return {};
+  const json::Value outputs(node.outputs);
+  const json::Object* all = json::object_at(outputs, {"artifacts"});
+  if (all == nullptr) return {};
+  for (const auto& member : *all) {
+    if (!member.value().is_array()) continue;
+    std::int64_t position = 0;
+    for (const json::Value& one : member.value().get_array()) {
+      const json::Object* metadata = json::object_at(one, {"metadata"});
+      TRY(database.run(
+          "INSERT INTO artifacts (run_id, node_id, name, position, type, uri, metadata, created)"
+          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
+          {run, node.id, std::string(member.key()), position++,
+           json::text_at(one, {"type", "schemaTitle"}), json::text_at(one, {"uri"}),
+           metadata ? json::serialize(json::Value(*metadata)) : "{}",
+           node.finished ? to_millis(*node.finished) : 0}));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<RunRecord> load_run(records::Database& database, const std::string& id) {
   records::Statement* row = TRY(database.query(
       "SELECT name, resource_name, pipeline_root, created, scheduled, parameters, terminating,"
-      " spec, namespace, service_account, state FROM runs WHERE id = ?1",
+      " spec, namespace, service_account, state, queue FROM runs WHERE id = ?1",
       {id}));
   if (!TRY(row->step())) return fail(Code::not_found, "Run " + id + " not found");
   RunRecord made;
@@ -38,6 +64,7 @@ Result<RunRecord> load_run(records::Database& database, const std::string& id) {
   made.ns = row->text(8);
   made.service_account = row->text(9);
   made.state = row->text(10);
+  made.queue = row->text(11);
   records::Statement* nodes = TRY(database.query("SELECT body FROM nodes WHERE run_id = ?1", {id}));
   while (TRY(nodes->step())) {
     engine::Node node = TRY(engine::Node::from_json(TRY(json::parse(nodes->text(0)))));
@@ -63,6 +90,7 @@ Result<void> save_nodes(records::Database& database, const engine::Run& run,
         database.run("INSERT INTO nodes (run_id, node_id, body) VALUES (?1, ?2, ?3)"
                      " ON CONFLICT (run_id, node_id) DO UPDATE SET body = excluded.body",
                      {run.facts.id, id, json::serialize(node->to_json())}));
+    TRY(save_artifacts(database, run.facts.id, *node));
   }
   return {};
 }

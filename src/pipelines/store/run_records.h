@@ -16,6 +16,7 @@ struct RunRecord {
   engine::Run run;
   json::Value package;  // the spec as the API shows it
   std::string ns, service_account;
+  std::string queue;  // of the scheduler, for its pods; empty: they are in none
   std::string state;  // RUNNING, as the API names it
 };
 

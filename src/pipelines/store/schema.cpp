@@ -58,6 +58,25 @@ CREATE TABLE recurring_runs (
 CREATE INDEX recurring_runs_by_time ON recurring_runs (created, id);
 CREATE INDEX recurring_runs_due ON recurring_runs (enabled, next);
 CREATE INDEX runs_by_recurring ON runs (recurring_run_id, open);
+)"},
+                                              {3, R"(
+ALTER TABLE runs ADD COLUMN queue TEXT NOT NULL DEFAULT '';
+CREATE TABLE artifacts (
+  id INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  node_id TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL, type TEXT NOT NULL,
+  uri TEXT NOT NULL, metadata TEXT NOT NULL, created INTEGER NOT NULL,
+  UNIQUE (run_id, node_id, name, position));
+CREATE INDEX artifacts_by_time ON artifacts (created, id);
+CREATE INDEX artifacts_by_uri ON artifacts (uri);
+INSERT INTO artifacts (run_id, node_id, name, position, type, uri, metadata, created)
+  SELECT nodes.run_id, nodes.node_id, output.key, item.key,
+    coalesce(json_extract(item.value, '$.type.schemaTitle'), ''),
+    coalesce(json_extract(item.value, '$.uri'), ''),
+    coalesce(json_extract(item.value, '$.metadata'), '{}'), runs.created
+  FROM nodes JOIN runs ON runs.id = nodes.run_id, json_each(nodes.body, '$.outputs.artifacts') output,
+    json_each(output.value) item
+  WHERE json_extract(nodes.body, '$.state') = 'succeeded'
+    AND json_extract(nodes.body, '$.kind') IN ('container', 'importer');
 )"}};
 
 }  // namespace

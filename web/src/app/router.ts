@@ -17,8 +17,8 @@ export function match_path(pattern: string, path: string): Match | null {
   return { params };
 }
 
-// Links of the pipelines SDK: "#/runs/details/ID", below / or /pipeline/.
-const HASH = /^#(\/(?:pipelines|runs|experiments|recurringruns)(?:\/details\/[^/?]+)?(?:\/new)?)/;
+// Links of the pipelines SDK and of upstream's page: "#/runs/details/ID", below / or /pipeline/.
+const HASH = /^#(\/(?:pipelines?|runs|experiments|recurringruns?|artifacts|compare|archive)(?:\/[^?]*)?(?:\?.*)?)$/;
 
 function read(): void {
   const old = HASH.exec(location.hash);

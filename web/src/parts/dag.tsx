@@ -1,7 +1,7 @@
 // The graph of a pipeline: tasks in layers from top to bottom, edges for what one needs of another. A task that is a
 // graph itself is opened by its button.
 import { useMemo } from "preact/hooks";
-import { is_over, state_text, STATE_TONE, type Component, type Spec, type Task, type TaskDetail } from "../data/pipelines";
+import { is_over, step_text, step_tone, type Component, type Spec, type Step, type Task } from "../data/pipelines";
 import { t, tn } from "../text/text";
 import { State } from "./states";
 
@@ -59,7 +59,7 @@ function kind_of(one: Placed): string {
 
 interface Props {
   spec: Spec; at: string[];                        // names of the tasks whose graphs are open, outermost first
-  detail?: (name: string) => TaskDetail | undefined;
+  detail?: (name: string) => Step | undefined;
   chosen: string; choose: (name: string) => void; open: (name: string) => void;
 }
 
@@ -79,12 +79,12 @@ export function Dag({ spec, at, detail, chosen, choose, open }: Props) {
         }))}
       </svg>
       {placed.map((one) => {
-        const own = detail?.(one.name), kind = kind_of(one), tone = STATE_TONE[own?.state ?? ""] ?? "none";
+        const own = detail?.(one.name), kind = kind_of(one), tone = step_tone(own);
         return (
           <div key={one.name} class={`step ${detail ? tone : ""}${one.name === chosen ? " at" : ""}${one.component.dag ? " nested" : ""}`} style={{ left: `${one.x}px`, top: `${one.y}px`, width: `${WIDE}px`, height: `${HIGH}px` }}>
             <button class="face" aria-pressed={one.name === chosen} onClick={() => choose(one.name)} onDblClick={() => one.component.dag && open(one.name)}>
               <b class="cut" title={one.task.triggerPolicy?.condition}>{one.task.taskInfo?.name || one.name}</b>
-              <span class="row">{detail ? <State tone={tone} text={own ? state_text(own.state) : "Waiting"} /> : <span class="muted cut">{one.component.dag ? "" : one.component.executorLabel ?? ""}</span>}{kind && <span class="faint cut" style={{ marginLeft: "auto" }}>{kind}</span>}</span>
+              <span class="row">{detail ? <State tone={tone} text={step_text(own)} /> : <span class="muted cut">{one.component.dag ? "" : one.component.executorLabel ?? ""}</span>}{kind && <span class="faint cut" style={{ marginLeft: "auto" }}>{kind}</span>}</span>
             </button>
             {one.component.dag && <button class="open" aria-label={t("Open {name}", { name: one.name })} title={t("Open {name}", { name: one.name })} onClick={() => open(one.name)}>↳</button>}
           </div>

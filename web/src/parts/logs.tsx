@@ -6,7 +6,7 @@ import { stage_of } from "../data/jobs";
 import { path_of, resources } from "../data/resource";
 import { t } from "../text/text";
 import { Icon } from "./icon";
-import { State } from "./states";
+import { State, type Tone } from "./states";
 
 const MAX_LINES = 5000, TAIL = 1000;
 
@@ -85,6 +85,31 @@ function LogBox({ pod, container, find, name, previous }: { pod: CoreV1Pod; cont
       {log.problem ? <div class="lines old">{log.problem}</div>
         : !log.ready ? <div class="lines"><span class="old">{t("Nothing yet: the container has not begun.")}</span></div>
         : <Lines lines={log.lines} find={find} at_end />}
+    </div>
+  );
+}
+
+// A log that is no pod's any more, or that the visitor reads by another right than the pod's: by its address.
+export function LogOf({ url, name, tone, state, file, find = "" }: { url: string; name: string; tone: Tone; state: string; file: string; find?: string }) {
+  const lines = useRef<string[]>([]), [, shown] = useState(0), [problem, set_problem] = useState(""), [done, set_done] = useState(false);
+  useEffect(() => {
+    const abort = new AbortController();
+    let scheduled = false;
+    lines.current = [];
+    set_done(false);
+    set_problem("");
+    follow(url, abort.signal, (more) => {
+      lines.current.push(...more.map(plain));
+      if (lines.current.length > MAX_LINES) lines.current.splice(0, lines.current.length - MAX_LINES);
+      if (!scheduled) { scheduled = true; requestAnimationFrame(() => { scheduled = false; shown((n) => n + 1); }); }
+    }).then(() => set_done(true), (error) => { if (error.name !== "AbortError") set_problem(error.message); });
+    return () => abort.abort();
+  }, [url]);
+  return (
+    <div class="log">
+      <div class="log-head"><State tone={tone} text={state} /><span class="grow cut" title={name}>{name}</span>
+        <a class="button plain small icon" style={{ color: "inherit" }} href={url.replace("&follow=true", "")} download={file} target="_blank" aria-label={t("Download")}><Icon name="down" size={13} /></a></div>
+      {problem ? <div class="lines old">{problem}</div> : done && !lines.current.length ? <div class="lines"><span class="old">{t("It wrote nothing.")}</span></div> : <Lines lines={lines.current} find={find} at_end />}
     </div>
   );
 }

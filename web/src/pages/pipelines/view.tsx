@@ -19,13 +19,13 @@ const href = (one: Pipeline): string => `/pipelines/details/${one.pipeline_id}`;
 const title_of = (one: Pipeline): string => one.display_name ?? one.name ?? one.pipeline_id;
 
 function All() {
-  const { value, problem, again } = use_pipelines<{ pipelines?: Pipeline[] }>("/pipelines?page_size=200&sort_by=created_at%20desc");
+  const { value, problem } = use_pipelines<{ pipelines?: Pipeline[] }>("/pipelines?page_size=200&sort_by=created_at%20desc", "pipelines");
   const columns = useMemo((): Column<Pipeline>[] => [
     { key: "name", title: "Name", width: "minmax(180px, 1.5fr)", cell: (one) => <a href={href(one)}>{title_of(one)}</a>, sort: title_of },
     { key: "says", title: "Description", width: "minmax(160px, 2fr)", cell: (one) => <span class="muted" title={one.description}>{one.description}</span> },
     { key: "age", title: "Age", width: "80px", right: true, cell: (one) => <Age at={one.created_at} />, sort: (one) => Date.parse(one.created_at) },
     { key: "act", title: "", width: "150px", right: true, cell: (one) => <span class="row" style={{ gap: "4px" }}><a class="button small" href={`/runs/new?pipeline=${one.pipeline_id}`}><Icon name="play" size={13} />{t("Run it")}</a>
-      <button class="button small icon" aria-label={t("Delete")} title={t("Delete")} onClick={() => ask({ title: t("Delete {name}?", { name: title_of(one) }), text: t("All its versions go; runs stay."), accept: t("Delete"), doing: t("Deleting…"), danger: true, act: () => pipelines_api(`/pipelines/${one.pipeline_id}?cascade=true`, { method: "DELETE" }).then(again) })}><Icon name="trash" size={13} /></button></span> },
+      <button class="button small icon" aria-label={t("Delete")} title={t("Delete")} onClick={() => ask({ title: t("Delete {name}?", { name: title_of(one) }), text: t("All its versions go; runs stay."), accept: t("Delete"), doing: t("Deleting…"), danger: true, act: () => pipelines_api(`/pipelines/${one.pipeline_id}?cascade=true`, { method: "DELETE" }) })}><Icon name="trash" size={13} /></button></span> },
   ], []);
   return (
     <>
