@@ -64,17 +64,27 @@ Result<ArtifactPlace> place_of(const net::Request& request, std::string_view res
   return place;
 }
 
-// The object is an artifact's, or lies in one that is a directory.
-Result<bool> is_artifact(records::Database& database, const ArtifactPlace& place) {
+// The object is an artifact's, or lies in one that is a directory. Other namespaces' are theirs.
+Result<bool> is_artifact(records::Database& database, const std::string& ns,
+                         const ArtifactPlace& place) {
   const std::string head = place.scheme + "://" + place.bucket + "/";
   for (std::size_t end = 0; end != std::string::npos;) {
     end = place.key.find('/', end + 1);
-    records::Statement* row =
-        TRY(database.query("SELECT 1 FROM artifacts WHERE uri = ?1 OR uri = ?1 || '/' LIMIT 1",
-                           {head + place.key.substr(0, end)}));
+    records::Statement* row = TRY(
+        database.query("SELECT 1 FROM artifacts JOIN runs ON runs.id = artifacts.run_id"
+                       " WHERE artifacts.uri IN (?1, ?1 || '/') AND runs.namespace = ?2 LIMIT 1",
+                       {head + place.key.substr(0, end), ns}));
     if (TRY(row->step())) return true;
   }
   return false;
+}
+
+// Names of steps' pods begin with their run's.
+Result<bool> is_step(records::Database& database, const std::string& ns, const std::string& run,
+                     const std::string& pod) {
+  records::Statement* row = TRY(
+      database.query("SELECT resource_name FROM runs WHERE id = ?1 AND namespace = ?2", {run, ns}));
+  return TRY(row->step()) && pod.starts_with(row->text(0) + "-");
 }
 
 net::Headers download_headers(const std::string& key) {
@@ -158,7 +168,9 @@ struct PageRoutes::State : std::enable_shared_from_this<PageRoutes::State> {
     Result<ArtifactPlace> place = place_of(request, rest);
     if (!place) return refuse(writer, place.error());
     options.records->ask<bool>(
-        [place = *place](records::Database& database) { return is_artifact(database, place); },
+        [ns = options.ns, place = *place](records::Database& database) {
+          return is_artifact(database, ns, place);
+        },
         options.client->executor(),
         [self = shared_from_this(), request, list = rest == "list", place = *place,
          writer](Result<bool> known) {
@@ -179,57 +191,51 @@ struct PageRoutes::State : std::enable_shared_from_this<PageRoutes::State> {
     const std::string run(request.query.get("runid")), pod(request.query.get("podname"));
     if (!is_name(run) || !is_name(pod))
       return refuse(writer, {Code::bad_request, "want a runid and a podname"});
-    if (rest == "events") return events(run, pod, writer);
-    if (rest != "logs") return refuse(writer, {Code::not_found, "want logs or events of a pod"});
-    options.client->executor().post([self = shared_from_this(), run, pod, writer,
-                                     follow = request.query.get("follow") == "true"] {
-      self->options.client->get(
-          kube::resources::pods, {self->options.ns, pod},
-          [self, run, pod, follow, writer](const Result<kube::ObjectPtr>& found) {
-            kube::PodRef ref{self->options.ns, pod, ""};
-            Result<json::Value> object = found
-                                             ? json::parse(*(*found)->json)
-                                             : Result<json::Value>(std::unexpected(found.error()));
-            // A pod of that name that is no step of the run is nobody's here.
-            if (object && json::string_at(*object, {"metadata", "labels", "pipeline/runid"}) == run)
-              ref.uid = json::text_at(*object, {"metadata", "uid"});
-            self->options.logs->send(run, ref, follow, writer);
-          });
-    });
-  }
-
-  void events(const std::string& run, const std::string& pod, const WriterPtr& writer) {
-    options.client->executor().post([self = shared_from_this(), run, pod, writer] {
-      kube::ListOptions wanted;
-      wanted.ns = self->options.ns;
-      wanted.field_selector = "involvedObject.kind=Pod,involvedObject.name=" + pod;
-      self->options.client->list(kube::resources::events, wanted,
-                                 [self, run, pod, writer](Result<kube::List> found) {
-                                   if (!found) return refuse(writer, found.error());
-                                   self->send_events(run, pod, *found, writer);
-                                 });
-    });
-  }
-
-  // Names of steps' pods contain their run's: others are not told of.
-  void send_events(const std::string& run, const std::string& pod, const kube::List& found,
-                   const WriterPtr& writer) {
+    if (rest != "logs" && rest != "events")
+      return refuse(writer, {Code::not_found, "want logs or events of a pod"});
+    const bool follow = request.query.get("follow") == "true";
     options.records->ask<bool>(
-        [run, pod](records::Database& database) -> Result<bool> {
-          records::Statement* row =
-              TRY(database.query("SELECT resource_name FROM runs WHERE id = ?1", {run}));
-          return TRY(row->step()) && pod.starts_with(row->text(0) + "-");
+        [ns = options.ns, run, pod](records::Database& database) {
+          return is_step(database, ns, run, pod);
         },
         options.client->executor(),
-        [found, writer](Result<bool> own) {
-          if (!own) return refuse(writer, own.error());
-          json::Array items;
-          for (const kube::ObjectPtr& object : found.items)
-            if (Result<json::Value> item = json::parse(*object->json); item && *own)
-              items.push_back(std::move(*item));
-          respond(writer, 200, json::serialize(json::Object{{"items", std::move(items)}}),
-                  "application/json");
+        [self = shared_from_this(), run, pod, writer, follow,
+         wants_log = rest == "logs"](Result<bool> known) {
+          if (!known) return refuse(writer, known.error());
+          if (!*known)
+            return refuse(writer, {Code::not_found, "run " + run + " has no pod " + pod});
+          wants_log ? self->log(run, pod, follow, writer) : self->events(pod, writer);
         });
+  }
+
+  void log(const std::string& run, const std::string& pod, bool follow, const WriterPtr& writer) {
+    options.client->get(
+        kube::resources::pods, {options.ns, pod},
+        [self = shared_from_this(), run, pod, follow,
+         writer](const Result<kube::ObjectPtr>& found) {
+          kube::PodRef ref{self->options.ns, pod, ""};
+          Result<json::Value> object = found ? json::parse(*(*found)->json)
+                                             : Result<json::Value>(std::unexpected(found.error()));
+          // A pod of that name that is no step of the run is nobody's here.
+          if (object && json::string_at(*object, {"metadata", "labels", "pipeline/runid"}) == run)
+            ref.uid = json::text_at(*object, {"metadata", "uid"});
+          self->options.logs->send(run, ref, follow, writer);
+        });
+  }
+
+  void events(const std::string& pod, const WriterPtr& writer) {
+    kube::ListOptions wanted;
+    wanted.ns = options.ns;
+    wanted.field_selector = "involvedObject.kind=Pod,involvedObject.name=" + pod;
+    options.client->list(kube::resources::events, wanted, [writer](Result<kube::List> found) {
+      if (!found) return refuse(writer, found.error());
+      json::Array items;
+      for (const kube::ObjectPtr& object : found->items)
+        if (Result<json::Value> item = json::parse(*object->json))
+          items.push_back(std::move(*item));
+      respond(writer, 200, json::serialize(json::Object{{"items", std::move(items)}}),
+              "application/json");
+    });
   }
 
   PageOptions options;
