@@ -141,12 +141,14 @@ test("TensorFlow in a cell, its curves in TensorBoard", async () => {
   const base = `http://127.0.0.1:${port}`, lab = context.pages().at(-1);
   await lab.keyboard.press("Control+Shift+L");
   await lab.locator('.jp-LauncherCard[data-category="Notebook"]').first().click();
-  const cell = lab.locator(".jp-Cell .cm-content").first();
+  const cell = lab.locator(".jp-Cell .cm-content").first(), idle = lab.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first();
+  await idle.waitFor();  // a kernel that comes up takes the focus
   await cell.click();
   await lab.keyboard.insertText(fs.readFileSync(path.join(here, "first_model.py"), "utf8"));
+  await cell.getByText("model.fit").waitFor();
   await lab.keyboard.press("Shift+Enter");
   await lab.locator(".jp-OutputArea-output", { hasText: "Epoch 5/5" }).first().waitFor({ timeout: 600_000 });
-  await lab.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first().waitFor({ timeout: 300_000 });
+  await idle.waitFor({ timeout: 300_000 });
   await shot(lab, "day-cell");
   await page.goto(`${base}/tensorboards/new`);
   await page.getByLabel("Name *").fill("curves");
