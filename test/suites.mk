@@ -65,9 +65,13 @@ packages.pipelines := python3-venv
 kubectl.pipelines := yes
 before.pipelines := [ -x $(CACHE)/pipelines/bin/python ] || python3 -m venv $(CACHE)/pipelines; \
   $(CACHE)/pipelines/bin/python -c "import kfp, boto3" 2>/dev/null || \
-  $(CACHE)/pipelines/bin/pip install -q kfp==2.17.0 boto3
+  $(CACHE)/pipelines/bin/pip install -q kfp==2.17.0 boto3; \
+  [ -x $(CACHE)/pipelines-1/bin/python ] || python3 -m venv $(CACHE)/pipelines-1; \
+  $(CACHE)/pipelines-1/bin/python -c "import kfp" 2>/dev/null || \
+  $(CACHE)/pipelines-1/bin/pip install -q kfp==1.8.22
 as_root.pipelines := yes
-run.pipelines := $(CACHE)/pipelines/bin/python test/clients/python/pipelines_client_test.py -v
+run.pipelines := $(CACHE)/pipelines/bin/python test/clients/python/pipelines_client_test.py -v; \
+  $(CACHE)/pipelines-1/bin/python test/clients/python/pipelines_v1_client_test.py -v
 
 packages.crds := python3-venv
 kubectl.crds := yes

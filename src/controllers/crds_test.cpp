@@ -79,7 +79,7 @@ TEST(Crds, DefineTheKindsTheClientKnows) {
        {"colocationconfigurations.config.volcano.sh", "hyperjobs.training.volcano.sh",
         "datasources.datadependency.volcano.sh", "datasourceclaims.datadependency.volcano.sh"})
     EXPECT_TRUE(crds.contains(name)) << name;
-  EXPECT_EQ(crds.size(), 32u);
+  EXPECT_EQ(crds.size(), 33u);
 }
 
 TEST(Crds, PrintTheColumnsOfTheTutorials) {

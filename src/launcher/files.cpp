@@ -44,6 +44,20 @@ std::string make_parents(const std::string& path) {
   return {};
 }
 
+std::string write_file(const std::string& path, const std::string& text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  std::size_t done = 0;
+  while (fd >= 0 && done < text.size()) {
+    const ssize_t got = ::write(fd, text.data() + done, text.size() - done);
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  const int why = errno;
+  if (fd >= 0) ::close(fd);
+  if (fd >= 0 && done == text.size()) return {};
+  return "cannot write " + path + ": " + std::strerror(why);
+}
+
 std::optional<std::string> read_file(const std::string& path, std::size_t limit) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;

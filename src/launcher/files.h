@@ -10,6 +10,8 @@ namespace hekla::launcher {
 
 // mkdir -p of the directory that holds `path`. Empty, or what went wrong.
 std::string make_parents(const std::string& path);
+// A file with this text. Empty, or what went wrong.
+std::string write_file(const std::string& path, const std::string& text);
 // The file's text; nullopt when it cannot be read, or is larger than `limit`.
 std::optional<std::string> read_file(const std::string& path, std::size_t limit);
 // Paths of the files below a directory, relative to it and sorted; {""} for a file; nothing for

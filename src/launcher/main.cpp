@@ -71,6 +71,13 @@ class Launch {
   std::string prepare() {
     for (const std::string& path : texts(task_->find("makeParents")))
       if (std::string problem = make_parents(path); !problem.empty()) return problem;
+    const Json* files = task_->find("files");
+    for (std::size_t i = 0; files && i < files->items.size(); ++i) {
+      const std::string path = files->items[i].string("path");
+      if (std::string problem = make_parents(path); !problem.empty()) return problem;
+      if (std::string problem = write_file(path, files->items[i].string("text")); !problem.empty())
+        return problem;
+    }
     const Json* inputs = task_->find("inputs");
     for (std::size_t i = 0; inputs && i < inputs->items.size(); ++i)
       if (std::string problem = bring(inputs->items[i]); !problem.empty()) return problem;
@@ -153,7 +160,10 @@ class Launch {
     if (path.empty()) path = artifact.string("path");
     const std::optional<std::vector<std::string>> files = tree(path);
     if (!files) {
-      say("hekla: output " + name + " was not written");
+      const Json* required = artifact.find("required");
+      const std::string words = "output " + name + " was not written";
+      if (required && required->text == "true") return words + ": there is nothing at " + path;
+      say("hekla: " + words);
       return {};
     }
     for (const std::string& file : *files) {

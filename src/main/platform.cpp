@@ -438,7 +438,9 @@ Result<void> Platform::Parts::start_pipelines(const cli::UpOptions& options) {
                                         .listen_for_pods = listen_for_pods,
                                         .objects = &objects->artifacts(),
                                         .streams = &agent->streams(),
-                                        .make_client = make_client}));
+                                        .make_client = make_client,
+                                        .discovery = &api->discovery(),
+                                        .authorizer = &api->authorizer()}));
   return {};
 }
 

@@ -28,6 +28,38 @@ Result<std::string> token_key(const std::string& path) {
   return made;
 }
 
+// The rights of pipeline-runner upstream: for steps that write objects, and programs in steps.
+std::vector<kube::Write> runner_rights() {
+  const kube::Resource roles{"rbac.authorization.k8s.io", "v1", "roles", "Role"},
+      bindings{"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
+  const auto rule = [](json::Array groups, json::Array kinds, json::Array verbs) {
+    return json::Object{{"apiGroups", std::move(groups)},
+                        {"resources", std::move(kinds)},
+                        {"verbs", std::move(verbs)}};
+  };
+  const json::Object metadata{{"name", "pipeline-runner"}};
+  json::Array rules{
+      rule({""}, {"secrets"}, {"get"}),
+      rule({""}, {"configmaps"}, {"get", "watch", "list", "create", "update", "patch", "delete"}),
+      rule({""}, {"persistentvolumeclaims", "pods", "pods/exec", "pods/log", "services"}, {"*"}),
+      rule({"snapshot.storage.k8s.io"}, {"volumesnapshots"}, {"create", "delete", "get"}),
+      rule({"argoproj.io"}, {"workflows"}, {"get", "list", "watch", "update", "patch"}),
+      rule({"apps"}, {"deployments", "replicasets"}, {"*"}),
+      rule({"batch"}, {"jobs"}, {"*"}),
+      rule({"kubeflow.org", "batch.volcano.sh"}, {"*"}, {"*"})};
+  return {framework::create(roles, kNamespace,
+                            json::Object{{"metadata", metadata}, {"rules", std::move(rules)}}),
+          framework::create(
+              bindings, kNamespace,
+              json::Object{{"metadata", metadata},
+                           {"roleRef", json::Object{{"apiGroup", "rbac.authorization.k8s.io"},
+                                                    {"kind", "Role"},
+                                                    {"name", "pipeline-runner"}}},
+                           {"subjects", json::Array{json::Object{{"kind", "ServiceAccount"},
+                                                                 {"name", "pipeline-runner"},
+                                                                 {"namespace", kNamespace}}}}})};
+}
+
 // The namespace, the account that steps run as, and the names by which pods find the API.
 std::vector<kube::Write> surroundings(const std::string& gateway) {
   const auto named = [](const char* name) {
@@ -36,6 +68,7 @@ std::vector<kube::Write> surroundings(const std::string& gateway) {
   std::vector<kube::Write> writes{
       framework::create(kube::resources::namespaces, "", named(kNamespace)),
       framework::create(kube::resources::service_accounts, kNamespace, named("pipeline-runner"))};
+  for (kube::Write& write : runner_rights()) writes.push_back(std::move(write));
   for (const auto& [name, port] : {std::pair{"ml-pipeline", 8888}, std::pair{"ml-pipeline-ui", 80}})
     for (kube::Write& write : own_service(
              kNamespace, name, {{"http", static_cast<std::uint16_t>(port), kApiPort}}, gateway))
@@ -72,6 +105,7 @@ struct PipelinesPart::State {
   std::unique_ptr<pipelines::StepLogs> logs;
   std::unique_ptr<pipelines::PageRoutes> page;
   std::unique_ptr<pipelines::LaunchServer> launches;
+  std::unique_ptr<pipelines::WorkflowObjects> workflows;
   std::unique_ptr<pipelines::Driver> driver;
   std::unique_ptr<pipelines::Api> api;
   std::unique_ptr<net::Server> launch_server, pods_server, host_server;
@@ -113,6 +147,15 @@ Result<std::unique_ptr<PipelinesPart>> PipelinesPart::start(PipelinesOptions opt
       records::Records::open(root + "/records.db", pipelines::migrations(), state->records_loop));
   state->client = options.make_client(state->loop, {"ml-pipeline"});
   state->launches = std::make_unique<pipelines::LaunchServer>(*options.objects);
+  const auto touched = [state = state.get()](const std::vector<std::string>& ids) {
+    state->driver->touched(ids);
+    state->topic.runs_changed(ids);
+  };
+  state->workflows = std::make_unique<pipelines::WorkflowObjects>(
+      pipelines::WorkflowOptions{.client = state->client.get(),
+                                 .records = state->records.get(),
+                                 .rng = &real_rng(),
+                                 .touched = touched});
   state->logs = std::make_unique<pipelines::StepLogs>(*options.objects, *options.streams);
   state->page = std::make_unique<pipelines::PageRoutes>(
       pipelines::PageOptions{.records = state->records.get(),
@@ -127,6 +170,10 @@ Result<std::unique_ptr<PipelinesPart>> PipelinesPart::start(PipelinesOptions opt
       .launches = state->launches.get(),
       .launch_address = options.gateway + ":" + std::to_string(kLaunchPort),
       .token_key = TRY(token_key(root + "/token.key")),
+      .discovery = options.discovery,
+      .authorizer = options.authorizer,
+      .workflow_changed =
+          [workflows = state->workflows.get()](const std::string& id) { workflows->changed(id); },
       .changed = [topic = &state->topic](const std::string& id) { topic->runs_changed({id}); },
       .keep_log = [logs = state->logs.get()](
                       const std::string& run, const kube::PodRef& pod,
@@ -135,12 +182,7 @@ Result<std::unique_ptr<PipelinesPart>> PipelinesPart::start(PipelinesOptions opt
       .records = state->records.get(),
       .executor = &state->loop,
       .rng = &real_rng(),
-      .touched =
-          [driver = state->driver.get(),
-           topic = &state->topic](const std::vector<std::string>& ids) {
-            driver->touched(ids);
-            topic->runs_changed(ids);
-          },
+      .touched = touched,
       .changed = [topic = &state->topic](const std::string& list) { topic->list_changed(list); }});
   net::ServerOptions launching;
   launching.name = "launch";
@@ -164,6 +206,7 @@ Result<std::unique_ptr<PipelinesPart>> PipelinesPart::start(PipelinesOptions opt
           log_error("pipelines", "what pods find the API by: " + result.error().message);
     });
     state->driver->start();
+    state->workflows->start();
     state->api->start_schedules();
   });
   log_info("pipelines", "started", {});

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "kube/authorizer.h"
 #include "kube/client.h"
 #include "kube/pod_streams.h"
 #include "kube/stream_topic.h"
@@ -25,6 +26,9 @@ struct PipelinesOptions {
   kube::PodStreams* streams = nullptr;  // reaches the logs of steps
   // Made for the loop that the driver lives on.
   kube::ClientFactory make_client;
+  // Kinds that are served, and who may do what: for steps of Workflows that write objects.
+  const kube::Discovery* discovery = nullptr;
+  kube::Authorizer* authorizer = nullptr;
 };
 
 class PipelinesPart {

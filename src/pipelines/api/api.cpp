@@ -1,6 +1,7 @@
 #include "pipelines/api/api.h"
 
 #include <optional>
+#include <span>
 
 #include "base/build_info.h"
 #include "base/log.h"
@@ -9,12 +10,13 @@
 #include "pipelines/api/call.h"
 #include "pipelines/api/recurring_runs.h"
 #include "pipelines/api/upload.h"
+#include "pipelines/api/v1beta1/routes.h"
 #include "pipelines/store/schema.h"
 
 namespace hekla::pipelines::api {
 namespace {
 
-constexpr std::string_view kPrefix = "/apis/v2beta1";
+constexpr std::string_view kPrefix = "/apis/v2beta1", kOldPrefix = "/apis/v1beta1";
 constexpr Nanos kAgain = std::chrono::seconds(1);  // at least between two rounds of schedules
 
 Answer healthz(Call&) {
@@ -64,6 +66,48 @@ constexpr Route kRoutes[] = {
     {"GET", "/tasks", list_tasks},
     {"GET", "/artifacts", list_artifacts},
     {"GET", "/artifacts/*", get_artifact},
+};
+
+Answer old_healthz(Call&) {
+  return json::Object{
+      {"commit_sha", build_info().version}, {"tag_name", "1.8.22"}, {"multi_user", false}};
+}
+
+// Routes of version 1.
+constexpr Route kOldRoutes[] = {
+    {"GET", "/healthz", old_healthz},
+    {"GET", "/experiments", v1beta1::list_experiments},
+    {"POST", "/experiments", v1beta1::create_experiment},
+    {"POST", "/experiments/*:", act_on_experiment},
+    {"GET", "/experiments/*", v1beta1::get_experiment},
+    {"DELETE", "/experiments/*", delete_experiment},
+    {"GET", "/pipelines", v1beta1::list_pipelines},
+    {"POST", "/pipelines", v1beta1::create_pipeline},
+    {"POST", "/pipelines/upload", v1beta1::upload_pipeline, true},
+    {"POST", "/pipelines/upload_version", v1beta1::upload_version, true},
+    {"GET", "/pipelines/*", v1beta1::get_pipeline},
+    {"DELETE", "/pipelines/*", v1beta1::delete_pipeline},
+    {"GET", "/pipelines/*/templates", v1beta1::get_pipeline_template},
+    {"POST", "/pipelines/*/default_version/*", v1beta1::set_default_version},
+    {"GET", "/namespaces/*/pipelines/*", v1beta1::get_pipeline_by_name},
+    {"GET", "/pipeline_versions", v1beta1::list_versions},
+    {"POST", "/pipeline_versions", v1beta1::create_pipeline},
+    {"GET", "/pipeline_versions/*", v1beta1::get_version},
+    {"DELETE", "/pipeline_versions/*", v1beta1::delete_version},
+    {"GET", "/pipeline_versions/*/templates", v1beta1::get_version_template},
+    {"GET", "/runs", v1beta1::list_runs},
+    {"POST", "/runs", v1beta1::create_run},
+    {"POST", "/runs/*:", act_on_run},
+    {"GET", "/runs/*", v1beta1::get_run},
+    {"DELETE", "/runs/*", delete_run},
+    {"POST", "/runs/*/terminate", v1beta1::terminate_run},
+    {"POST", "/runs/*/retry", v1beta1::retry_run},
+    {"GET", "/jobs", v1beta1::list_jobs},
+    {"POST", "/jobs", v1beta1::create_job},
+    {"GET", "/jobs/*", v1beta1::get_job},
+    {"DELETE", "/jobs/*", delete_recurring},
+    {"POST", "/jobs/*/enable", v1beta1::enable_job},
+    {"POST", "/jobs/*/disable", v1beta1::disable_job},
 };
 
 std::string_view segment(std::string_view& path) {
@@ -139,6 +183,7 @@ net::Response error_response(const Error& error, bool multipart) {
   return json_response(
       mapped.http,
       json::Object{
+          {"error", error.message},  // where clients of version 1 look
           {"code", mapped.code},
           {"message", error.message},
           {"details", json::Array{json::Object{{"@type", "type.googleapis.com/google.rpc.Status"},
@@ -217,7 +262,8 @@ std::string time_text(std::int64_t millis) {
 
 net::RouteRules Api::rules(const net::Request& head) {
   net::RouteRules rules;
-  if (head.path.starts_with(kPrefix)) rules.max_body_bytes = kPipelineFileMax + (1 << 20);
+  if (head.path.starts_with(kPrefix) || head.path.starts_with(kOldPrefix))
+    rules.max_body_bytes = kPipelineFileMax + (1 << 20);
   return rules;
 }
 
@@ -225,13 +271,12 @@ void Api::handle(net::Request request, std::shared_ptr<net::ResponseWriter> writ
   const Route* found = nullptr;
   std::vector<std::string> names;
   std::string verb;
-  if (request.path.starts_with(kPrefix))
-    for (const Route& route : kRoutes)
-      if (route.method == request.method &&
-          matches(route, std::string_view(request.path).substr(kPrefix.size()), names, verb)) {
+  const bool old = request.path.starts_with(kOldPrefix);
+  if (old || request.path.starts_with(kPrefix))
+    for (const Route& route : old ? std::span<const Route>(kOldRoutes) : kRoutes)
+      if (found == nullptr && route.method == request.method &&
+          matches(route, std::string_view(request.path).substr(kPrefix.size()), names, verb))
         found = &route;
-        break;
-      }
   if (found == nullptr)
     return writer->respond(error_response(
         {Code::not_found, "nothing is served at " + request.method + " " + request.path}, false));

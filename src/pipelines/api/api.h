@@ -30,7 +30,7 @@ class Api {
  public:
   explicit Api(ApiOptions options);
   ~Api();
-  // /apis/v2beta1/... and nothing else; must not block, and does not.
+  // /apis/v2beta1/... and /apis/v1beta1/..., nothing else; must not block, and does not.
   void handle(net::Request request, std::shared_ptr<net::ResponseWriter> writer);
   // Recurring runs are made when they are due, from now on.
   void start_schedules();

@@ -65,7 +65,8 @@ class ApiTest : public testing::Test {
              const std::string& type = "application/json") {
     net::ClientRequest request;
     request.method = method;
-    request.url = "http://127.0.0.1:" + std::to_string(server_->port()) + "/apis/v2beta1" + path;
+    const std::string version = path.starts_with("/apis/") ? "" : "/apis/v2beta1";
+    request.url = "http://127.0.0.1:" + std::to_string(server_->port()) + version + path;
     request.body = body;
     request.headers.add("Content-Type", type);
     Result<net::Response> got = client_->fetch(std::move(request));
@@ -210,6 +211,126 @@ TEST_F(ApiTest, RunsAreCheckedMadeListedAndTerminated) {
   EXPECT_EQ(send("DELETE", "/runs/" + id).status, 200);
   EXPECT_EQ(send("GET", "/runs/" + id).status, 404);
   EXPECT_EQ(touched_, 3u);
+}
+
+constexpr const char* kWorkflow = R"(
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata:
+  generateName: old-
+  annotations: {pipelines.kubeflow.org/pipeline_spec: '{"name": "old one"}'}
+spec:
+  entrypoint: main
+  arguments: {parameters: [{name: n, value: '3'}]}
+  templates:
+  - name: main
+    inputs: {parameters: [{name: n}]}
+    container: {image: busybox, command: [echo, '{{inputs.parameters.n}}']}
+)";
+
+TEST_F(ApiTest, TheOlderVersionHasPipelinesWithDefaultVersions) {
+  const std::string old = "/apis/v1beta1";
+  EXPECT_FALSE(json::bool_at(send("GET", old + "/healthz").body, {"multi_user"}, true));
+  const Reply made = upload(old + "/pipelines/upload?name=nm", "w.yaml", kWorkflow);
+  ASSERT_EQ(made.status, 200) << json::serialize(made.body);
+  const std::string id = made.text({"id"});
+  EXPECT_EQ(json::text_at(json::array_at(made.body, {"parameters"})->front(), {"value"}), "3");
+  const Reply second =
+      upload(old + "/pipelines/upload_version?name=v2&pipelineid=" + id, "w.yaml", kWorkflow);
+  ASSERT_EQ(second.status, 200) << json::serialize(second.body);
+  EXPECT_EQ(send("GET", old + "/pipelines/" + id).text({"default_version", "name"}), "v2");
+  EXPECT_EQ(send("POST", old + "/pipelines/" + id + "/default_version/" +
+                             made.text({"default_version", "id"}))
+                .status,
+            200);
+  EXPECT_EQ(send("GET", old + "/pipelines/" + id).text({"default_version", "name"}), "nm");
+  const Reply versions =
+      send("GET", old + "/pipeline_versions?resource_key.type=PIPELINE&resource_key.id=" + id);
+  EXPECT_EQ(json::array_at(versions.body, {"versions"})->size(), 2u);
+  const Reply text = send("GET", old + "/pipelines/" + id + "/templates");
+  EXPECT_NE(text.text({"template"}).find("generateName: old-"), std::string::npos);
+  EXPECT_EQ(json::array_at(send("GET", old + "/pipelines").body, {"pipelines"})->size(), 1u);
+  EXPECT_EQ(send("DELETE", old + "/pipelines/" + id).status, 200);
+  EXPECT_EQ(send("GET", old + "/pipelines/" + id).status, 404);
+  EXPECT_EQ(
+      upload(old + "/pipelines/upload?name=bad", "w.yaml",
+             "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec: {entrypoint: x, templates: "
+             "[{name: x, suspend: {}}]}")
+          .text({"error_message"}),
+      "Invalid input error: invalid Workflow: spec.templates[0].suspend: not supported");
+}
+
+TEST_F(ApiTest, TheOlderVersionHasTheSameRuns) {
+  const std::string old = "/apis/v1beta1";
+  const std::string experiment =
+      send("POST", old + "/experiments", R"({"name": "ex", "resource_references": []})")
+          .text({"id"});
+  const std::string references =
+      R"("resource_references": [{"key": {"type": "EXPERIMENT", "id": ")" + experiment +
+      R"("}, "relationship": "OWNER"}])";
+  const std::string manifest = json::serialize(
+      json::parse_yaml(kWorkflow, nullptr, json::YamlBooleans::words).value().at(0).value);
+  const std::string quoted = json::serialize(json::Value(manifest));
+  const Reply made =
+      send("POST", old + "/runs",
+           R"({"name": "r", "pipeline_spec": {"workflow_manifest": )" + quoted +
+               R"(, "parameters": [{"name": "n", "value": "5"}]}, )" + references + "}");
+  ASSERT_EQ(made.status, 200) << json::serialize(made.body);
+  EXPECT_EQ(made.text({"run", "status"}), "Pending");
+  EXPECT_EQ(json::text_at(json::array_at(made.body, {"run", "resource_references"})->front(),
+                          {"key", "id"}),
+            experiment);
+  const json::Value workflow =
+      json::parse(made.text({"pipeline_runtime", "workflow_manifest"})).value();
+  EXPECT_EQ(json::text_at(json::array_at(workflow, {"spec", "arguments", "parameters"})->front(),
+                          {"value"}),
+            "5");
+  const std::string id = made.text({"run", "id"});
+  EXPECT_EQ(send("GET", "/runs/" + id).text({"state"}), "PENDING");
+  const std::string list = old +
+                           "/runs?resource_reference_key.type=EXPERIMENT&"
+                           "resource_reference_key.id=";
+  EXPECT_EQ(json::array_at(send("GET", list + experiment).body, {"runs"})->size(), 1u);
+  EXPECT_EQ(json::serialize(send("GET", list + "other").body), "{}");
+  EXPECT_EQ(
+      json::array_at(send("GET", old + "/runs?filter=%7B%22predicates%22%3A%5B%7B%22op%22%3A1%2C"
+                                       "%22key%22%3A%22storage_state%22%2C%22string_value%22%3A"
+                                       "%22STORAGESTATE_AVAILABLE%22%7D%5D%7D")
+                         .body,
+                     {"runs"})
+          ->size(),
+      1u);
+  EXPECT_EQ(send("POST", old + "/runs/" + id + "/terminate").status, 200);
+  EXPECT_EQ(send("GET", old + "/runs/" + id).text({"run", "status"}), "Terminating");
+  EXPECT_EQ(send("POST", old + "/runs/" + id + "/retry").status, 400);
+  EXPECT_EQ(send("POST", old + "/runs/" + id + ":archive").status, 200);
+  EXPECT_EQ(send("GET", old + "/runs/" + id).text({"run", "storage_state"}),
+            "STORAGESTATE_ARCHIVED");
+  EXPECT_EQ(send("POST", old + "/runs",
+                 R"({"name": "r", "pipeline_spec": {"workflow_manifest": )" + quoted +
+                     R"(, "parameters": [{"name": "m", "value": "5"}]}})")
+                .text({"error"}),
+            "Invalid input error: parameter(s) provided are not required by pipeline: m");
+}
+
+TEST_F(ApiTest, TheOlderVersionHasJobs) {
+  const std::string old = "/apis/v1beta1";
+  const std::string pipeline =
+      upload(old + "/pipelines/upload?name=nm", "w.yaml", kWorkflow).text({"id"});
+  const Reply made =
+      send("POST", old + "/jobs",
+           R"({"name": "j", "pipeline_spec": {"parameters": [], "pipeline_id": ")" + pipeline +
+               R"("}, "max_concurrency": 1, "enabled": true,
+                  "trigger": {"cron_schedule": {"cron": "0 0 9 ? * 2-6"}}})");
+  ASSERT_EQ(made.status, 200) << json::serialize(made.body);
+  EXPECT_TRUE(json::bool_at(made.body, {"enabled"}));
+  EXPECT_EQ(made.text({"pipeline_spec", "pipeline_id"}), pipeline);
+  const std::string path = old + "/jobs/" + made.text({"id"});
+  EXPECT_EQ(send("POST", path + "/disable").status, 200);
+  EXPECT_FALSE(json::bool_at(send("GET", path).body, {"enabled"}));
+  EXPECT_EQ(json::array_at(send("GET", old + "/jobs").body, {"jobs"})->size(), 1u);
+  EXPECT_EQ(send("DELETE", path).status, 200);
+  EXPECT_EQ(send("GET", path).status, 404);
 }
 
 // Steps and artifacts as a run that has been driven leaves them in the records.

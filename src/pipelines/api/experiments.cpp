@@ -47,11 +47,15 @@ Result<std::string> insert_experiment(Call& call, const std::string& name,
 
 Answer list_experiments(Call& call) {
   Listing listing{.table = "experiments", .columns = kColumns, .member = "experiments"};
-  listing.fields = {{"experiment_id", "id"},         {"id", "id"},
-                    {"display_name", "name"},        {"name", "name"},
-                    {"created_at", "created", true}, {"last_run_created_at", "last_run", true},
-                    {"description", "description"},  {"namespace", "namespace"},
-                    {"storage_state", "storage"}};
+  listing.fields = {{"experiment_id", "id"},
+                    {"id", "id"},
+                    {"display_name", "name"},
+                    {"name", "name"},
+                    {"created_at", "created", true},
+                    {"last_run_created_at", "last_run", true},
+                    {"description", "description"},
+                    {"namespace", "namespace"},
+                    {"storage_state", "storage", false, stored_state}};
   listing.row_of = [](const records::Statement& row) -> Result<json::Value> {
     return experiment_json(row, 1, 2);
   };

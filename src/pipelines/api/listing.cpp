@@ -126,7 +126,8 @@ Result<std::vector<records::Value>> values_of(const json::Value& predicate,
       return {};
     }
     if (!value.is_string()) return invalid("a filter's value is neither number nor text");
-    values.emplace_back(std::string(json::sv(value.get_string())));
+    const std::string text(json::sv(value.get_string()));
+    values.emplace_back(field.stored ? field.stored(text) : text);
     return {};
   };
   if (const json::Value* time = value_at(predicate, "timestamp_value", "timestampValue")) {
@@ -247,6 +248,14 @@ Result<std::int64_t> read_size(std::string_view text) {
 }
 
 }  // namespace
+
+std::string stored_state(const std::string& text) {
+  constexpr std::string_view kOld = "STORAGESTATE_";
+  std::string made = text.substr(text.starts_with(kOld) ? kOld.size() : 0);
+  for (char& c : made)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+  return made == "TERMINATING" ? "CANCELING" : made;
+}
 
 Result<json::Value> list(records::Database& database, const net::Query& query,
                          const Listing& listing) {

@@ -16,6 +16,8 @@ struct ListedField {
   std::string_view name;    // in sort_by and filters
   std::string_view column;  // of the table
   bool time = false;        // milliseconds in the column
+  // A filter's text as the column has it, where the API's version spells it otherwise.
+  std::string (*stored)(const std::string& text) = nullptr;
 };
 
 struct Listing {
@@ -27,6 +29,10 @@ struct Listing {
   std::vector<std::pair<std::string, std::string>> where = {};
   std::function<Result<json::Value>(const records::Statement&)> row_of;
 };
+
+// The state that a filter names as it is stored, whichever version of the API spells it: AVAILABLE
+// for STORAGESTATE_AVAILABLE, SUCCEEDED for Succeeded.
+std::string stored_state(const std::string& text);
 
 // Reads page_token, page_size, sort_by and filter of the query. Errors are bad_request.
 Result<json::Value> list(records::Database& database, const net::Query& query,

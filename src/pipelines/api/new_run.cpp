@@ -1,10 +1,14 @@
 #include "pipelines/api/new_run.h"
 
 #include "json/parse.h"
+#include "pipelines/argo/workflow.h"
+#include "pipelines/ir/text.h"
 #include "pipelines/store/schema.h"
 
 namespace hekla::pipelines::api {
 namespace {
+
+constexpr const char* kNamespace = "kubeflow";
 
 std::unexpected<Error> invalid(std::string reason) {
   return fail(Code::bad_request, "Invalid input error: " + std::move(reason));
@@ -32,6 +36,12 @@ Result<std::string> queue_of(const json::Value* plugins) {
 }
 
 }  // namespace
+
+json::Object given_to(const ir::Pipeline& pipeline, json::Object parameters) {
+  if (pipeline.argo)
+    for (auto& member : parameters) member.value() = json::Value(ir::text_of(member.value()));
+  return parameters;
+}
 
 Result<Source> source_of(Call& call, ir::Fields& fields) {
   Source source;
@@ -78,18 +88,12 @@ Result<std::string> checked_experiment(Call& call, std::string id) {
   return id;
 }
 
-Result<ir::Pipeline> runnable(const Source& source) {
-  if (source.package.argo)
-    return invalid(
-        "this server does not run Argo Workflows of SDK 1 yet: compile the pipeline with "
-        "kfp 2");
-  return ir::read_pipeline(source.package);
-}
+Result<ir::Pipeline> runnable(const Source& source) { return argo::read_pipeline(source.package); }
 
 Result<std::string> insert_run(Call& call, const json::Value& body, const RunOrigin& origin) {
   ir::Fields fields(&body, "Run");
   const std::string name = fields.text("displayName"), description = fields.text("description");
-  const std::string account = fields.text("serviceAccount");
+  std::string account = fields.text("serviceAccount");
   const std::string experiment = fields.text("experimentId");
   Source source = TRY(source_of(call, fields));
   ir::Fields config(fields.take("runtimeConfig"), "runtime_config");
@@ -104,21 +108,25 @@ Result<std::string> insert_run(Call& call, const json::Value& body, const RunOri
   TRY(fields.finish());
   if (name.empty()) return invalid("Run's display_name cannot be empty");
   const ir::Pipeline pipeline = TRY(runnable(source));
-  const json::Object parameters = given ? *given : json::Object{};
+  const json::Object parameters = given ? given_to(pipeline, *given) : json::Object{};
   TRY(ir::check_parameters(pipeline, parameters));
   if (root.empty()) root = pipeline.default_root.empty() ? kDefaultRoot : pipeline.default_root;
   const std::string in = TRY(checked_experiment(call, experiment));
+  const std::string ns = origin.ns.empty() ? kNamespace : origin.ns;
+  if (account.empty() && ns != kNamespace)
+    account = pipeline.service_account.empty() ? "default" : pipeline.service_account;
   const std::int64_t now = store::to_millis(call.now);
   json::Array history{json::Object{{"update_time", time_text(now)}, {"state", "PENDING"}}};
   TRY(call.database.run(
       "INSERT INTO runs (id, experiment_id, name, description, namespace, storage, service_account,"
       " resource_name, created, scheduled, state, pipeline_id, version_id, spec, parameters,"
-      " pipeline_root, history, open, recurring_run_id, queue) VALUES (?1, ?2, ?3, ?4, 'kubeflow',"
+      " pipeline_root, history, open, recurring_run_id, queue) VALUES (?1, ?2, ?3, ?4, ?17,"
       " 'AVAILABLE', ?5, ?6, ?7, ?8, 'PENDING', ?9, ?10, ?11, ?12, ?13, ?14, 1, ?15, ?16)",
-      {origin.id, in, name, description, account, resource_name(call.rng, pipeline.name), now,
-       origin.scheduled ? origin.scheduled : now, source.pipeline_id, source.version_id,
+      {origin.id, in, name, description, account,
+       origin.resource_name.empty() ? resource_name(call.rng, pipeline.name) : origin.resource_name,
+       now, origin.scheduled ? origin.scheduled : now, source.pipeline_id, source.version_id,
        json::serialize(source.package.to_json()), json::serialize(parameters), root,
-       json::serialize(history), origin.recurring_run_id, queue}));
+       json::serialize(history), origin.recurring_run_id, queue, ns}));
   TRY(call.database.run("UPDATE experiments SET last_run = ?2 WHERE id = ?1", {in, now}));
   call.touched.push_back(origin.id);
   return origin.id;

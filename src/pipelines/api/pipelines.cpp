@@ -2,6 +2,7 @@
 #include "pipelines/api/call.h"
 #include "pipelines/api/listing.h"
 #include "pipelines/api/upload.h"
+#include "pipelines/argo/workflow.h"
 #include "pipelines/ir/fields.h"
 #include "pipelines/ir/read.h"
 #include "pipelines/store/schema.h"
@@ -121,7 +122,7 @@ Result<std::string> insert_version(Call& call, const std::string& pipeline,
   if (wanted.name.size() > kVersionNameMax)
     return invalid("pipeline version's name is longer than " + std::to_string(kVersionNameMax) +
                    " characters");
-  if (!package.argo) TRY(ir::read_pipeline(package));
+  TRY(argo::read_pipeline(package));
   std::string id = uuid(call.rng);
   Result<void> made = call.database.run(
       "INSERT INTO versions (id, pipeline_id, name, display_name, description, created,"

@@ -183,7 +183,7 @@ Answer create_recurring(Call& call) {
   if (trigger == nullptr) return invalid("a recurring run needs a trigger");
   const schedule::Schedule schedule = TRY(schedule::Schedule::parse(*trigger));
   const ir::Pipeline pipeline = TRY(runnable(source));
-  const json::Value parameters(given ? *given : json::Object{});
+  const json::Value parameters(given ? given_to(pipeline, *given) : json::Object{});
   if (!schedule::has_macros(parameters))
     TRY(ir::check_parameters(pipeline, parameters.get_object()));
   const std::string in = TRY(checked_experiment(call, experiment));

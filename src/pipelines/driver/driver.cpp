@@ -16,13 +16,16 @@
 #include "kube/cache_set.h"
 #include "kube/reconcile.h"
 #include "model/core.h"
+#include "model/time.h"
+#include "pipelines/argo/workflow.h"
 #include "pipelines/driver/claim_steps.h"
+#include "pipelines/driver/resource_step.h"
 #include "pipelines/driver/step_pod.h"
 #include "pipelines/driver/step_result.h"
 #include "pipelines/engine/cache_key.h"
 #include "pipelines/engine/engine.h"
 #include "pipelines/engine/inputs.h"
-#include "pipelines/ir/read.h"
+#include "pipelines/engine/placeholders.h"
 #include "pipelines/store/run_records.h"
 
 namespace hekla::pipelines::driver {
@@ -37,17 +40,19 @@ constexpr Nanos kLater = std::chrono::seconds(2);
 // A pod that the cache does not show may have been made a moment ago.
 constexpr const char* kRunLabel = "pipeline/runid";
 
-std::string_view run_state(const engine::Run& run) {
+// `late`: its deadline has ended it, which is a failure.
+std::string_view run_state(const engine::Run& run, bool late) {
+  const bool canceled = run.terminating && !late;
   switch (run.state()) {
     case NodeState::succeeded:
     case NodeState::cached:
       return "SUCCEEDED";
     case NodeState::failed:
-      return run.terminating ? "CANCELED" : "FAILED";
+      return canceled ? "CANCELED" : "FAILED";
     case NodeState::canceled:
-      return "CANCELED";
+      return late ? "FAILED" : "CANCELED";
     default:
-      return run.terminating ? "CANCELING" : "RUNNING";
+      return canceled ? "CANCELING" : "RUNNING";
   }
 }
 
@@ -58,9 +63,18 @@ struct Held {
   bool loaded = false, stale = true, gone = false;
   bool busy = false;              // a commit or a question to the records is under way
   std::set<std::string> reading;  // pods whose results are being read
+  std::set<std::string> working;  // attempts of resource steps, by the name a pod would have
   std::map<std::string, engine::NodeEnd> ends;  // by pod
   std::set<std::string> changed;                // nodes to commit
   std::set<std::string> granted;                // tokens
+  bool late = false;
+
+  bool is_late(WallTime now) const {
+    if (pipeline.deadline.count() == 0) return false;
+    const Node* root = record.run.find("root");
+    return (root && root->finished ? *root->finished : now) >=
+           record.run.facts.created + pipeline.deadline;
+  }
 };
 
 }  // namespace
@@ -70,6 +84,7 @@ struct Driver::State : std::enable_shared_from_this<Driver::State> {
       : options(std::move(given)),
         caches(*options.client),
         pods(caches.of<model::Pod>(kube::resources::pods, {.label_selector = kRunLabel})),
+        resources({options.client, options.discovery, options.authorizer}),
         loop(caches, {.name = "pipelines"},
              [this](const kube::Key& key, WallTime now) { return round(key.name, now); }),
         old_pods(*options.client, pods, options.keep_log,
@@ -88,8 +103,17 @@ struct Driver::State : std::enable_shared_from_this<Driver::State> {
   bool ask_cache(const std::string& id, Held& held);
   void commit(const std::string& id, Held& held, WallTime now);
   kube::Round writes(const std::string& id, Held& held, WallTime now);
+  void start_resource(const std::string& id, Held& held, const Node& node);
+  bool may_start(const std::string& id, const Held& held, std::size_t making) const;
   void start_pod(Held& held, const Node& node, WallTime now, std::vector<kube::Write>& writes);
   kube::Round remove_all(const std::string& id);
+  // The run's own account, else the pipeline's, else the one for all.
+  std::string account_of(const Held& held) const {
+    const std::string& own = held.record.service_account;
+    if (!own.empty()) return own;
+    const std::string& account = held.pipeline.service_account;
+    return account.empty() ? options.default_service_account : account;
+  }
   std::string token_of(const engine::Run& run, const Node& node) const {
     return hex_encode(hmac_sha256(
         options.token_key, run.facts.id + "\n" + node.id + "\n" + std::to_string(node.attempt)));
@@ -102,6 +126,7 @@ struct Driver::State : std::enable_shared_from_this<Driver::State> {
   DriverOptions options;
   kube::CacheSet caches;
   kube::Informer<model::Pod>& pods;
+  ResourceSteps resources;
   kube::ReconcileLoop loop;
   OldPods old_pods;
   WorkerPool readers{"results", 2};
@@ -134,6 +159,14 @@ const model::ContainerStateTerminated* ended_main(const model::Pod& pod) {
   for (const model::ContainerStatus& status : pod.status.containerStatuses)
     if (status.name == "main" && status.state.terminated) return &*status.state.terminated;
   return nullptr;
+}
+
+// A pod that will not be taken a second later either. Quotas and accounts change.
+bool is_refusal(const Error& error) {
+  if (error.code == Code::forbidden)
+    return error.message.find("violates PodSecurity") != std::string::npos;
+  return error.code == Code::bad_request || error.code == Code::invalid ||
+         error.code == Code::not_found;
 }
 
 std::string last_words(const model::Pod& pod) {
@@ -184,22 +217,27 @@ kube::Round Driver::State::round(const std::string& id, WallTime now) {
     return {};
   }
   engine::Run& run = held.record.run;
-  if (run.terminating && !engine::is_final(run.state())) {
+  held.late = held.is_late(now) && !run.terminating;
+  if ((run.terminating || held.late) && !engine::is_final(run.state())) {
     const Node* root = run.find("root");
     if (root && !root->canceling)
       for (const std::string& node : engine::terminate(run, now).changed) held.changed.insert(node);
+    run.terminating = !held.late;
   }
   look_at_pods(id, held, now);
   const engine::Step step = engine::advance(held.pipeline, run, now);
   held.changed.insert(step.changed.begin(), step.changed.end());
   if (ask_cache(id, held)) return {};
-  if (!held.changed.empty() || held.record.state != run_state(run)) {
+  if (!held.changed.empty() || held.record.state != run_state(run, held.late)) {
     commit(id, held, now);
     return {};
   }
   kube::Round round = writes(id, held, now);
   if (!held.changed.empty()) again(id);
-  if (step.wake_at) round.again_after = std::max(*step.wake_at - now, Nanos(0));
+  std::optional<WallTime> wake = step.wake_at;
+  if (held.pipeline.deadline.count() > 0 && !held.late && !engine::is_final(run.state()))
+    wake = std::min(wake.value_or(WallTime::max()), run.facts.created + held.pipeline.deadline);
+  if (wake) round.again_after = std::max(*wake - now, Nanos(0));
   return round;
 }
 
@@ -220,11 +258,12 @@ void Driver::State::load(const std::string& id) {
         }
         Result<ir::Package> package = ir::package_from_json(record->package);
         Result<ir::Pipeline> pipeline =
-            package ? ir::read_pipeline(*package)
+            package ? argo::read_pipeline(*package)
                     : Result<ir::Pipeline>(std::unexpected(package.error()));
         if (!pipeline) return log_error("pipelines", pipeline.error().message, {{"run", id}});
         held.record = std::move(*record);
         held.pipeline = std::move(*pipeline);
+        held.record.run.facts.service_account = self->account_of(held);
         held.loaded = true;
         held.changed.clear();
         self->again(id);
@@ -235,19 +274,19 @@ void Driver::State::look_at_pods(const std::string& id, Held& held, WallTime now
   engine::Run& run = held.record.run;
   std::vector<std::string> open;
   for (const auto& [node_id, node] : run.nodes)
-    if (node.kind == NodeKind::container &&
+    if ((node.kind == NodeKind::container || node.kind == NodeKind::resource) &&
         (node.state == NodeState::pending || node.state == NodeState::running))
       open.push_back(node_id);
   for (const std::string& node_id : open) {
     const Node& node = run.nodes.at(node_id);
-    const std::string name = step_pod_name(run, node);
+    const std::string name = engine::step_pod_name(run, node);
     const auto pod = pods.get({held.record.ns, name});
     if (const auto end = held.ends.find(name); end != held.ends.end()) {
       if (engine::end_node(held.pipeline, run, end->second, now)) held.changed.insert(node_id);
       held.ends.erase(end);
     } else if (pod) {
       look_at_pod(id, held, node, *pod, now);
-    } else if (node.state == NodeState::running) {
+    } else if (node.state == NodeState::running && node.kind == NodeKind::container) {
       engine::NodeEnd end{node_id, node.attempt, false, {}, "its pod was removed", true};
       if (engine::end_node(held.pipeline, run, end, now)) held.changed.insert(node_id);
     }
@@ -335,9 +374,12 @@ bool Driver::State::ask_cache(const std::string& id, Held& held) {
 void Driver::State::commit(const std::string& id, Held& held, WallTime now) {
   held.busy = true;
   auto run = std::make_shared<const engine::Run>(held.record.run);
-  const std::string state(run_state(*run));
+  const std::string state(run_state(*run, held.late));
   const Node* root = run->find("root");
-  const std::string error = state == "FAILED" && root ? root->error : "";
+  std::string error = state == "FAILED" && root ? root->error : "";
+  if (state == "FAILED" && held.late)
+    error =
+        "the run has exceeded its deadline of " + model::format_go_duration(held.pipeline.deadline);
   options.records->submit(
       [run, changed = std::move(held.changed), state, error, now, pipeline = held.pipeline.name,
        ns = held.record.ns](records::Database& database) -> Result<void> {
@@ -356,6 +398,8 @@ void Driver::State::commit(const std::string& id, Held& held, WallTime now) {
         held.changed.clear();
         if (done) {
           held.record.state = state;
+          if (held.pipeline.argo && self->options.workflow_changed)
+            self->options.workflow_changed(id);
           if (self->options.changed) self->options.changed(id);
           return self->again(id);
         }
@@ -376,21 +420,67 @@ void Driver::State::start_pod(Held& held, const Node& node, WallTime now,
     options.launches->grant(token, std::move(*grant));
     held.granted.insert(token);
   }
-  if (pods.get({held.record.ns, step_pod_name(run, node)})) return;
+  if (pods.get({held.record.ns, engine::step_pod_name(run, node)})) return;
   if (node.state != NodeState::pending) return;
-  const std::string& account = held.record.service_account;
-  Result<json::Value> pod = step_pod(held.pipeline, run, node,
-                                     {account.empty() ? options.default_service_account : account,
-                                      options.launch_address, token, held.record.queue});
+  Result<json::Value> pod =
+      step_pod(held.pipeline, run, node,
+               {account_of(held), options.launch_address, token, held.record.queue});
   if (!pod) return fail_node(held, node, pod.error().message, now);
   writes.push_back(framework::create(kube::resources::pods, held.record.ns, std::move(*pod)));
+}
+
+// Whether one more pod is within the limit of the pipeline.
+bool Driver::State::may_start(const std::string& id, const Held& held, std::size_t making) const {
+  if (held.pipeline.parallelism == 0) return true;
+  std::size_t active = making;
+  for (const auto& pod : pods.by(by_run, id)) active += framework::pod_active(*pod);
+  return active < static_cast<std::size_t>(held.pipeline.parallelism);
+}
+
+void Driver::State::start_resource(const std::string& id, Held& held, const Node& node) {
+  const engine::Run& run = held.record.run;
+  const std::string name = engine::step_pod_name(run, node);
+  if (held.ends.contains(name) || !held.working.insert(name).second) return;
+  const ir::Component& component = engine::component_of(held.pipeline, node.component);
+  const json::Value input = engine::executor_input(held.pipeline, run, node);
+  const engine::ContainerScope scope{component,
+                                     input,
+                                     run,
+                                     engine::parent_id(node.id),
+                                     node.task,
+                                     name,
+                                     node.attempt - node.first_attempt};
+  ResourceJob job;
+  job.step = *held.pipeline.executors.at(component.executor).resource;
+  for (std::string* text : {&job.step.manifest, &job.step.success, &job.step.failure})
+    *text = engine::fill_text(*text, scope);
+  // Begun before a crash: the object may be gone already.
+  if (node.state == NodeState::running) job.step.may_be_missing = true;
+  job.mark = run.facts.id + "/" + node.id + "/" + std::to_string(node.attempt);
+  job.ns = held.record.ns;
+  job.service_account = account_of(held);
+  job.end = {node.id, node.attempt, false, {}, "", true};
+  job.wanted = [self = shared_from_this(), id, node_id = node.id, attempt = node.attempt] {
+    const auto found = self->runs.find(id);
+    const Node* open = found == self->runs.end() ? nullptr : found->second.record.run.find(node_id);
+    return open && open->attempt == attempt && !engine::is_final(open->state);
+  };
+  job.done = [self = shared_from_this(), id, name](engine::NodeEnd end) {
+    Held& held = self->runs[id];
+    held.working.erase(name);
+    held.ends.insert_or_assign(name, std::move(end));
+    self->again(id);
+  };
+  if (engine::begin_node(held.record.run, node.id, options.client->executor().clock().wall()))
+    held.changed.insert(node.id);
+  resources.start(std::move(job));
 }
 
 kube::Round Driver::State::writes(const std::string& id, Held& held, WallTime now) {
   kube::Round round;
   const engine::Run& run = held.record.run;
   std::set<std::string> wanted;
-  std::vector<std::pair<std::string, int>> claims;  // node and attempt, by write
+  std::vector<std::pair<std::string, int>> claims, steps;  // node and its write
   std::vector<std::string> open;
   for (const auto& [node_id, node] : run.nodes)
     if (node.state == NodeState::pending || node.state == NodeState::running)
@@ -398,8 +488,14 @@ kube::Round Driver::State::writes(const std::string& id, Held& held, WallTime no
   for (const std::string& node_id : open) {
     const Node& node = run.nodes.at(node_id);
     if (node.kind == NodeKind::container) {
-      wanted.insert(step_pod_name(run, node));
+      const std::string name = engine::step_pod_name(run, node);
+      wanted.insert(name);
+      if (!pods.get({held.record.ns, name}) && !may_start(id, held, steps.size())) continue;
+      const std::size_t before = round.writes.size();
       start_pod(held, node, now, round.writes);
+      if (round.writes.size() > before) steps.emplace_back(node_id, static_cast<int>(before));
+    } else if (node.kind == NodeKind::resource) {
+      start_resource(id, held, node);
     } else if (node.kind == NodeKind::create_pvc || node.kind == NodeKind::delete_pvc) {
       Result<kube::Write> write = claim_write(run, node, held.record.ns);
       if (!write)
@@ -413,14 +509,15 @@ kube::Round Driver::State::writes(const std::string& id, Held& held, WallTime no
     if (framework::pod_active(*pod) && !wanted.contains(pod->metadata.name))
       round.writes.push_back(framework::remove(
           kube::resources::pods, {pod->metadata.ns, pod->metadata.name}, pod->metadata.uid));
-  if (engine::is_final(run.state()) && round.writes.empty() && held.reading.empty()) {
+  if (engine::is_final(run.state()) && round.writes.empty() && held.reading.empty() &&
+      held.changed.empty()) {
     for (const std::string& token : held.granted) options.launches->revoke(token);
     runs.erase(id);
     if (options.keep_log) old_pods.look();
     return round;
   }
-  round.settle = [self = shared_from_this(), id,
-                  claims](const std::vector<kube::WriteResult>& results) -> Result<void> {
+  round.settle = [self = shared_from_this(), id, claims,
+                  steps](const std::vector<kube::WriteResult>& results) -> Result<void> {
     Held& held = self->runs[id];
     const WallTime at = self->options.client->executor().clock().wall();
     std::set<std::size_t> claimed;
@@ -432,7 +529,14 @@ kube::Round Driver::State::writes(const std::string& id, Held& held, WallTime no
           claim_end(held.record.run, *node, results[static_cast<std::size_t>(index)]);
       if (engine::end_node(held.pipeline, held.record.run, end, at)) held.changed.insert(node_id);
     }
-    if (!claims.empty()) self->again(id);
+    for (const auto& [node_id, index] : steps) {
+      const kube::WriteResult& result = results[static_cast<std::size_t>(index)];
+      const Node* node = held.record.run.find(node_id);
+      if (result || node == nullptr || !is_refusal(result.error())) continue;
+      claimed.insert(static_cast<std::size_t>(index));
+      self->fail_node(held, *node, "its pod was refused: " + result.error().message, at);
+    }
+    if (!claims.empty() || !held.changed.empty()) self->again(id);
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (results[i] || claimed.contains(i)) continue;
       const Code code = results[i].error().code;
@@ -451,6 +555,7 @@ kube::Round Driver::State::remove_all(const std::string& id) {
       round.writes.push_back(framework::remove(
           kube::resources::pods, {pod->metadata.ns, pod->metadata.name}, pod->metadata.uid));
   if (!round.writes.empty()) return round;
+  if (options.workflow_changed) options.workflow_changed(id);
   for (const std::string& token : runs[id].granted) options.launches->revoke(token);
   runs.erase(id);
   return round;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/loop.h"
+#include "kube/authorizer.h"
 #include "kube/client.h"
 #include "pipelines/driver/launch_server.h"
 #include "pipelines/driver/old_pods.h"
@@ -27,6 +28,11 @@ struct DriverOptions {
   std::string launch_address;  // where pods find the launch server
   std::string token_key;       // tokens of attempts are derived from it
   std::string default_service_account = "pipeline-runner";
+  // For steps that write objects.
+  const kube::Discovery* discovery = nullptr;
+  kube::Authorizer* authorizer = nullptr;
+  // A run of a Workflow has other states now, and they are durable; on the client's executor.
+  std::function<void(const std::string& id)> workflow_changed = {};
   // A run's state or its steps are others now; on the client's executor.
   std::function<void(const std::string& id)> changed = {};
   // Keeps the log of a step's pod that has ended. Without it no pod is removed.

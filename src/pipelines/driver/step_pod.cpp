@@ -1,7 +1,7 @@
 #include "pipelines/driver/step_pod.h"
 
-#include "base/crypto.h"
 #include "framework/pods.h"
+#include "pipelines/driver/argo_pod.h"
 #include "pipelines/driver/platform_settings.h"
 #include "pipelines/engine/cache_key.h"
 #include "pipelines/engine/inputs.h"
@@ -72,11 +72,73 @@ json::Value resources_of(const ir::Container& container, const engine::Container
   return made;
 }
 
+json::Array launcher_env(const engine::Node& node, const StepOptions& options) {
+  return {field_env("KFP_POD_NAME", "metadata.name"), field_env("KFP_POD_UID", "metadata.uid"),
+          json::Object{{"name", "KFP_RETRY_INDEX"},
+                       {"value", std::to_string(node.attempt - node.first_attempt)}},
+          json::Object{{"name", "HEKLA_LAUNCH_ADDRESS"}, {"value", options.launch_address}},
+          json::Object{{"name", "HEKLA_LAUNCH_TOKEN"}, {"value", options.launch_token}}};
+}
+
+json::Array& list_in(json::Value& value, std::initializer_list<std::string_view> path) {
+  json::Value& list = json::at_path(value, path);
+  if (!list.is_array()) list = json::Array{};
+  return list.get_array();
+}
+
+void set_queue(json::Value& pod, const std::string& queue) {
+  if (queue.empty()) return;
+  json::at_path(pod, {"spec", "schedulerName"}) = "volcano";
+  json::at_path(pod, {"metadata", "annotations", "scheduling.volcano.sh/queue-name"}) = queue;
+}
+
+// Makes a pod that its author has written a step of the run: the launcher in place of the command,
+// name, account and labels.
+void add_launcher(json::Value& pod, json::Array env, const engine::Run& run,
+                  const engine::Node& node, const StepOptions& options) {
+  json::Value& main = list_in(pod, {"spec", "containers"})[0];
+  json::at_path(main, {"command"}) = json::Array{kLauncher};
+  for (json::Value& one : env) list_in(main, {"env"}).push_back(std::move(one));
+  list_in(main, {"volumeMounts"})
+      .push_back(json::Object{
+          {"name", "kfp-launcher"}, {"mountPath", "/kfp-launcher"}, {"readOnly", true}});
+  list_in(pod, {"spec", "volumes"})
+      .push_back(
+          json::Object{{"name", "kfp-launcher"},
+                       {"csi", json::Object{{"driver", kLauncherVolume}, {"readOnly", true}}}});
+  json::at_path(pod, {"spec", "restartPolicy"}) = "Never";
+  if (json::string_at(pod, {"spec", "serviceAccountName"}).empty())
+    json::at_path(pod, {"spec", "serviceAccountName"}) = json::Value(options.service_account);
+  json::at_path(pod, {"metadata", "name"}) = json::Value(engine::step_pod_name(run, node));
+  json::at_path(pod, {"metadata", "labels", "pipeline/runid"}) = json::Value(run.facts.id);
+  json::at_path(pod, {"metadata", "labels", "workflows.argoproj.io/workflow"}) =
+      json::Value(run.facts.resource_name);
+  json::at_path(pod, {"metadata", "annotations", "hekla.io/pipeline-node"}) = json::Value(node.id);
+  set_queue(pod, options.queue);
+}
+
+engine::ContainerScope scope_of_step(const ir::Component& component, const json::Value& input,
+                                     const engine::Run& run, const engine::Node& node) {
+  return {component,
+          input,
+          run,
+          engine::parent_id(node.id),
+          node.task,
+          engine::step_pod_name(run, node),
+          node.attempt - node.first_attempt};
+}
+
+// In a pod the author's path, if there is one, else the place that follows from the URI.
+std::string pod_path(const json::Value& artifact) {
+  const std::string chosen = json::text_at(artifact, {"custom_path"});
+  return chosen.empty() ? engine::local_path(json::string_at(artifact, {"uri"})) : chosen;
+}
+
 }  // namespace
 
 ObjectPlace step_result_place(const engine::Run& run, const engine::Node& node) {
   return {kResultBucket,
-          "launch/" + run.facts.id + "/" + step_pod_name(run, node) + "/result.json"};
+          "launch/" + run.facts.id + "/" + engine::step_pod_name(run, node) + "/result.json"};
 }
 
 Result<json::Value> step_pod(const ir::Pipeline& pipeline, const engine::Run& run,
@@ -84,13 +146,13 @@ Result<json::Value> step_pod(const ir::Pipeline& pipeline, const engine::Run& ru
   const ir::Container& container = container_of(pipeline, node);
   const ir::Component& component = engine::component_of(pipeline, node.component);
   const json::Value input = engine::executor_input(pipeline, run, node);
-  const engine::ContainerScope scope{component, input, run, engine::parent_id(node.id), node.task};
-  json::Array env{field_env("KFP_POD_NAME", "metadata.name"),
-                  field_env("KFP_POD_UID", "metadata.uid"),
-                  json::Object{{"name", "KFP_RETRY_INDEX"},
-                               {"value", std::to_string(node.attempt - node.first_attempt)}},
-                  json::Object{{"name", "HEKLA_LAUNCH_ADDRESS"}, {"value", options.launch_address}},
-                  json::Object{{"name", "HEKLA_LAUNCH_TOKEN"}, {"value", options.launch_token}}};
+  const engine::ContainerScope scope = scope_of_step(component, input, run, node);
+  json::Array env = launcher_env(node, options);
+  if (!container.pod.is_null()) {
+    json::Value pod = TRY(argo_pod(container, scope));
+    add_launcher(pod, std::move(env), run, node, options);
+    return pod;
+  }
   for (const json::Value& one : container.env)
     env.push_back(json::Object{{"name", json::string_at(one, {"name"})},
                                {"value", engine::fill_text(json::text_at(one, {"value"}), scope)}});
@@ -115,7 +177,7 @@ Result<json::Value> step_pod(const ir::Pipeline& pipeline, const engine::Run& ru
   json::Value pod = json::Object{
       {"metadata",
        json::Object{
-           {"name", step_pod_name(run, node)},
+           {"name", engine::step_pod_name(run, node)},
            {"labels", json::Object{{"pipeline/runid", run.facts.id},
                                    {"pipelines.kubeflow.org/v2_component", "true"},
                                    {"workflows.argoproj.io/workflow", run.facts.resource_name}}},
@@ -124,11 +186,7 @@ Result<json::Value> step_pod(const ir::Pipeline& pipeline, const engine::Run& ru
                             {"serviceAccountName", options.service_account},
                             {"containers", json::Array{std::move(main)}},
                             {"volumes", std::move(volumes)}}}};
-  if (!options.queue.empty()) {
-    json::at_path(pod, {"spec", "schedulerName"}) = "volcano";
-    json::at_path(pod, {"metadata", "annotations", "scheduling.volcano.sh/queue-name"}) =
-        options.queue;
-  }
+  set_queue(pod, options.queue);
   TRY(apply_settings(pipeline, run, node, pod));
   return pod;
 }
@@ -138,9 +196,11 @@ Result<LaunchGrant> step_grant(const ir::Pipeline& pipeline, const engine::Run& 
   const ir::Container& container = container_of(pipeline, node);
   const ir::Component& component = engine::component_of(pipeline, node.component);
   const json::Value input = engine::executor_input(pipeline, run, node);
-  const engine::ContainerScope scope{component, input, run, engine::parent_id(node.id), node.task};
+  const engine::ContainerScope scope = scope_of_step(component, input, run, node);
   LaunchGrant grant;
-  json::Array argv, inputs, parents, parameters, artifacts;
+  json::Array argv, inputs, parents, parameters, artifacts, files;
+  for (const auto& [path, text] : container.files)
+    files.push_back(json::Object{{"path", path}, {"text", engine::fill_text(text, scope)}});
   for (const auto* texts : {&container.command, &container.args})
     for (std::string& word : engine::fill_arguments(*texts, scope)) argv.emplace_back(word);
   if (const json::Object* all = json::object_at(input, {"inputs", "artifacts"}))
@@ -153,7 +213,7 @@ Result<LaunchGrant> step_grant(const ir::Pipeline& pipeline, const engine::Run& 
         inputs.push_back(json::Object{{"name", member.key()},
                                       {"bucket", place->bucket},
                                       {"key", place->key},
-                                      {"path", engine::local_path(uri)}});
+                                      {"path", pod_path((*list)[i])}});
         grant.reads.push_back(*place);
       }
     }
@@ -169,18 +229,21 @@ Result<LaunchGrant> step_grant(const ir::Pipeline& pipeline, const engine::Run& 
     if (!place)
       return fail(Code::bad_request, "the pipeline root " + run.facts.pipeline_root +
                                          " is neither minio://, s3:// nor gs://");
-    const std::string path = engine::local_path(uri);
+    const std::string path = pod_path(list->front());
     parents.emplace_back(path);
-    artifacts.push_back(json::Object{
-        {"name", name}, {"path", path}, {"bucket", place->bucket}, {"key", place->key}});
+    json::Object artifact{
+        {"name", name}, {"path", path}, {"bucket", place->bucket}, {"key", place->key}};
+    if (definition.required) artifact.emplace("required", true);
+    artifacts.push_back(std::move(artifact));
     grant.writes.push_back(*place);
   }
   const std::string file = json::text_at(input, {"outputs", "outputFile"});
-  parents.emplace_back(file);
+  if (!file.empty()) parents.emplace_back(file);
   grant.task =
       json::Object{{"argv", std::move(argv)},           {"inputs", std::move(inputs)},
                    {"makeParents", std::move(parents)}, {"parameters", std::move(parameters)},
-                   {"artifacts", std::move(artifacts)}, {"outputFile", file}};
+                   {"artifacts", std::move(artifacts)}, {"outputFile", file},
+                   {"files", std::move(files)}};
   grant.result = step_result_place(run, node);
   return grant;
 }

@@ -91,8 +91,11 @@ Result<json::Object> step_outputs(const ir::Component& component, const json::Va
         return bad(name, ir::name_of(definition.type), json::serialize(*direct));
       parameters.emplace(name, ir::plain_numbers(*direct));
     } else if (file && file->is_string()) {
-      parameters.emplace(
-          name, TRY(typed_text(name, definition.type, std::string(json::sv(file->get_string())))));
+      std::string text(json::sv(file->get_string()));
+      if (!definition.path.empty() && text.ends_with('\n')) text.pop_back();
+      parameters.emplace(name, TRY(typed_text(name, definition.type, text)));
+    } else if (!definition.path.empty() && definition.default_value) {
+      parameters.emplace(name, *definition.default_value);
     } else if (!definition.optional) {
       return fail(Code::bad_request, "output parameter " + name + " was not written");
     }

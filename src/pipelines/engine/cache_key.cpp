@@ -58,6 +58,14 @@ Result<std::string> cache_key(const ir::Pipeline& pipeline, const Run& run, cons
   parts.image = container.image;
   parts.command = container.command;
   parts.command.insert(parts.command.end(), container.args.begin(), container.args.end());
+  if (!container.pod.is_null()) {
+    // Of Argo's steps all of the template counts; one that differs in every run has no key.
+    parts.command.push_back(json::serialize(container.pod) + container.pod_patch);
+    for (const auto& [path, text] : container.files) parts.command.push_back(path + "\n" + text);
+    for (const std::string& text : parts.command)
+      for (const std::string_view fact : {"{{$.workflow.", "{{$.pod.", "{{$.retries"})
+        if (text.find(fact) != std::string::npos) return std::string();
+  }
   for (std::string& name : TRY(mounted_claims(pipeline, run, node)))
     if (!name.empty()) parts.claims.push_back(std::move(name));
   const json::Value inputs(node.inputs);
@@ -92,23 +100,35 @@ json::Value executor_input(const ir::Pipeline& pipeline, const Run& run, const N
   const json::Value* parameters = json::find(given, "parameterValues");
   inputs.emplace("parameterValues", parameters ? *parameters : json::Value(json::Object{}));
   if (const json::Object* artifacts = json::object_at(given, {"artifacts"}))
-    for (const auto& member : *artifacts)
-      in_artifacts.emplace(member.key(), json::Object{{"artifacts", member.value()}});
+    for (const auto& member : *artifacts) {
+      json::Value list = member.value();
+      const auto wanted = component.input_artifacts.find(std::string(member.key()));
+      if (wanted != component.input_artifacts.end() && !wanted->second.path.empty() &&
+          list.is_array())
+        for (json::Value& one : list.get_array())
+          json::at_path(one, {"custom_path"}) = json::Value(wanted->second.path);
+      in_artifacts.emplace(member.key(), json::Object{{"artifacts", std::move(list)}});
+    }
   inputs.emplace("artifacts", std::move(in_artifacts));
   for (const auto& [name, definition] : component.output_parameters)
-    out_parameters.emplace(name, json::Object{{"outputFile", "/tmp/kfp/outputs/" + name}});
-  for (const auto& [name, definition] : component.output_artifacts)
-    out_artifacts.emplace(
-        name,
-        json::Object{{"artifacts", json::Array{json::Object{{"name", name},
-                                                            {"type", definition.type},
-                                                            {"uri", place + "/" + name},
-                                                            {"metadata", definition.metadata}}}}});
+    out_parameters.emplace(
+        name, json::Object{{"outputFile", definition.path.empty() ? "/tmp/kfp/outputs/" + name
+                                                                  : definition.path}});
+  for (const auto& [name, definition] : component.output_artifacts) {
+    json::Object artifact{{"name", name},
+                          {"type", definition.type},
+                          {"uri", place + "/" + name},
+                          {"metadata", definition.metadata}};
+    if (!definition.path.empty()) artifact.emplace("custom_path", definition.path);
+    out_artifacts.emplace(name, json::Object{{"artifacts", json::Array{std::move(artifact)}}});
+  }
   outputs.emplace("parameters", std::move(out_parameters));
   outputs.emplace("artifacts", std::move(out_artifacts));
-  std::string file = local_path(place);
-  if (file.empty()) file = "/tmp/kfp/" + place_of(run, node);
-  outputs.emplace("outputFile", file + "/output_metadata.json");
+  if (!pipeline.argo) {
+    std::string file = local_path(place);
+    if (file.empty()) file = "/tmp/kfp/" + place_of(run, node);
+    outputs.emplace("outputFile", file + "/output_metadata.json");
+  }
   return json::Object{{"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}};
 }
 

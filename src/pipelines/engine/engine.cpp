@@ -9,6 +9,8 @@
 #include "pipelines/engine/expression.h"
 #include "pipelines/engine/inputs.h"
 #include "pipelines/engine/outputs.h"
+#include "pipelines/engine/placeholders.h"
+#include "pipelines/engine/when.h"
 
 namespace hekla::pipelines::engine {
 namespace {
@@ -85,7 +87,8 @@ class Advance {
       const Node* node = run_.find(child_id(dag.id, dependency));
       const bool final = node && is_final(node->state);
       all_final = all_final && final;
-      if (final && !has_outputs(node->state)) all_good = false;
+      const bool passes = pipeline_.argo && final && node->state == NodeState::skipped;
+      if (final && !has_outputs(node->state) && !passes) all_good = false;
     }
     if (task.exit_style) return all_final ? Due::start : Due::wait;
     if (failed || dag.canceling || !all_good) return Due::omit;
@@ -95,18 +98,23 @@ class Advance {
   bool look_at_dag(Node& dag) {
     const ir::Dag& tasks = *component_of(pipeline_, dag.component).dag;
     bool changed = false, failed = false, all_final = true;
+    std::int64_t busy = 0;
     for (const auto& [name, task] : tasks.tasks) {
       const Node* node = run_.find(child_id(dag.id, name));
-      failed = failed || (node && node->state == NodeState::failed);
+      failed = failed || (node && node->state == NodeState::failed && !tasks.keeps_going);
+      if (node && !is_final(node->state) && node->state != NodeState::waiting) ++busy;
     }
     for (const auto& [name, task] : tasks.tasks) {
       const std::string id = child_id(dag.id, name);
       const Node* known = run_.find(id);
       if (!known || known->state == NodeState::waiting) {
-        const Due what = due(dag, task, failed);
+        Due what = due(dag, task, failed);
+        if (what == Due::start && tasks.parallelism != 0 && busy >= tasks.parallelism)
+          what = Due::wait;
         if (what != Due::wait) {
           changed = true;
           settle_task(dag, name, task, what);
+          if (!is_final(at(id).state)) ++busy;
         }
       }
       const Node* node = run_.find(id);
@@ -128,9 +136,18 @@ class Advance {
     if (what == Due::omit) return change(node, NodeState::omitted);
     if (run_.nodes.size() > kNodesMax)
       return fail_node(node, "the run has more than " + std::to_string(kNodesMax) + " tasks");
+    if (std::ranges::count(id, '/') > kDepthMax)
+      return fail_node(node, "the run has more than " + std::to_string(kDepthMax) + " levels");
     Result<json::Object> inputs = resolve_inputs(pipeline_, run_, dag, task);
     if (!inputs) return fail_node(node, inputs.error().message);
     node.inputs = std::move(*inputs);
+    if (!task.when.empty()) {
+      const json::Value* values = json::find(node.inputs, "parameterValues");
+      Result<bool> holds = evaluate_when(
+          fill_constant(task.when, values->get_object(), run_, dag.id, task.display_name));
+      if (!holds) return fail_node(node, holds.error().message);
+      if (!*holds) return change(node, NodeState::skipped);
+    }
     if (!task.condition.empty()) {
       Result<bool> holds = evaluate_condition(task.condition, node.inputs);
       if (!holds) return fail_node(node, holds.error().message);
@@ -150,6 +167,7 @@ class Advance {
     const ir::Executor& executor = pipeline_.executors.at(component.executor);
     if (executor.importer) return NodeKind::importer;
     if (executor.is_resolver) return NodeKind::resolver;
+    if (executor.resource) return NodeKind::resource;
     if (executor.container && executor.container->image == kCreatePvc) return NodeKind::create_pvc;
     if (executor.container && executor.container->image == kDeletePvc) return NodeKind::delete_pvc;
     return NodeKind::container;
@@ -176,6 +194,8 @@ class Advance {
                          "resolver executors query a metadata store's artifacts; none of the "
                          "queries of executor " +
                              component_of(pipeline_, node.component).executor + " has a match");
+      case NodeKind::resource:
+        return change(node, NodeState::pending);
       default:
         return start_container(node);
     }

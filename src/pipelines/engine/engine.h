@@ -15,6 +15,8 @@ namespace hekla::pipelines::engine {
 // Iterations of one loop and nodes of one run: beyond them the loop fails, in words.
 inline constexpr std::size_t kIterationsMax = 10'000;
 inline constexpr std::size_t kNodesMax = 100'000;
+// Groups within groups: a pipeline that calls itself without end fails, too.
+inline constexpr std::ptrdiff_t kDepthMax = 500;
 
 struct Step {
   std::set<std::string> changed;    // ids of nodes
@@ -23,7 +25,7 @@ struct Step {
 
 // Does everything that is due: begins the root, starts tasks, expands loops, ends DAGs, begins
 // attempts anew. Container nodes end up `checking` (ask the cache, then answer_cache) or `pending`
-// (make the pod); create_pvc and delete_pvc `pending`.
+// (make the pod); create_pvc, delete_pvc and resource `pending`.
 Step advance(const ir::Pipeline& pipeline, Run& run, WallTime now);
 
 struct NodeEnd {

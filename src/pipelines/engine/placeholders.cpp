@@ -44,6 +44,53 @@ std::optional<std::string> key_after(std::string_view name, std::string_view pre
   return std::string(name.substr(2, end - 2));
 }
 
+// The part of a Workflow that its exit handler follows.
+const Node* guarded_part(const Run& run) {
+  for (auto at = run.nodes.lower_bound("root/"); at != run.nodes.end(); ++at)
+    if (parent_id(at->first) == "root" && at->second.task != kExitTask) return &at->second;
+  return nullptr;
+}
+
+std::string failures_below(const Run& run, const std::string& id) {
+  json::Array failures;
+  for (auto at = run.nodes.lower_bound(id); at != run.nodes.end() && at->first.starts_with(id);
+       ++at) {
+    const Node& node = at->second;
+    if (node.state != NodeState::failed || node.kind == NodeKind::dag ||
+        node.kind == NodeKind::loop)
+      continue;
+    json::Object one{{"displayName", node.task},
+                     {"message", node.error},
+                     {"templateName", node.component},
+                     {"phase", "Failed"}};
+    if (node.finished) one.emplace("finishedAt", model::format_rfc3339(*node.finished));
+    failures.push_back(std::move(one));
+  }
+  return json::serialize(failures);
+}
+
+std::optional<std::string> workflow_fact(std::string_view name, const Run& run) {
+  if (name == ".name") return run.facts.resource_name;
+  if (name == ".uid") return run.facts.id;
+  if (name == ".namespace") return run.facts.ns;
+  if (name == ".serviceAccountName") return run.facts.service_account;
+  if (name == ".creationTimestamp") return model::format_rfc3339(run.facts.created);
+  const Node* root = run.find("root");
+  const json::Value* values = root ? json::find(root->inputs, "parameterValues") : nullptr;
+  if (const auto key = key_after(name, ".parameters")) {
+    const json::Value* value = values ? json::find(*values, *key) : nullptr;
+    return value ? ir::text_of(*value) : "";
+  }
+  const Node* part = guarded_part(run);
+  if (part == nullptr) return std::nullopt;
+  if (name == ".failures") return failures_below(run, part->id);
+  if (name == ".status") return part->state == NodeState::succeeded ? "Succeeded" : "Failed";
+  if (name == ".duration" && part->finished)
+    return std::to_string(
+        std::chrono::duration<double>(*part->finished - run.facts.created).count());
+  return std::nullopt;
+}
+
 std::optional<std::string> run_fact(std::string_view name, const Run& run,
                                     const std::string& dag_id, const std::string& task_name) {
   if (name == ".pipeline_job_name") return run.facts.display_name;
@@ -55,6 +102,7 @@ std::optional<std::string> run_fact(std::string_view name, const Run& run,
   if (name == ".pipeline_job_schedule_time_utc") return model::format_rfc3339(run.facts.scheduled);
   if (name == ".pipeline_root") return run.facts.pipeline_root;
   if (name == ".workspace_path") return "/kfp-workspace";
+  if (name.starts_with(".workflow.")) return workflow_fact(name.substr(9), run);
   return std::nullopt;
 }
 
@@ -100,6 +148,8 @@ std::optional<std::string> container_fact(std::string_view name, const Container
     return json::text_at(outputs, {"parameters", *key, "outputFile"});
   if (name == ".outputs.output_file" || name == ".outputs.output_metadata_uri")
     return json::text_at(outputs, {"outputFile"});
+  if (name == ".pod.name") return scope.pod_name;
+  if (name == ".retries") return std::to_string(scope.retries);
   return run_fact(name, scope.run, scope.dag_id, scope.task_name);
 }
 
@@ -157,6 +207,21 @@ std::string fill_constant(std::string text, const json::Object& parameters, cons
 
 std::string fill_text(const std::string& text, const ContainerScope& scope) {
   return replace_each(text, [&](std::string_view name) { return container_fact(name, scope); });
+}
+
+json::Value fill_value(const json::Value& value, const ContainerScope& scope) {
+  if (value.is_string())
+    return json::Value(fill_text(std::string(json::sv(value.get_string())), scope));
+  if (value.is_array()) {
+    json::Array made;
+    for (const json::Value& one : value.get_array()) made.push_back(fill_value(one, scope));
+    return made;
+  }
+  if (!value.is_object()) return value;
+  json::Object made;
+  for (const auto& member : value.get_object())
+    made.emplace(member.key(), fill_value(member.value(), scope));
+  return made;
 }
 
 std::vector<std::string> fill_arguments(const std::vector<std::string>& texts,

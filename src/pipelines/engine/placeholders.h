@@ -20,10 +20,14 @@ struct ContainerScope {
   const json::Value& executor_input;  // {inputs, outputs}
   const Run& run;
   std::string dag_id, task_name;
+  std::string pod_name = {};
+  int retries = 0;
 };
 
 // One text of a container: image, a variable, a resource.
 std::string fill_text(const std::string& text, const ContainerScope& scope);
+// Each text of a value, those that name members aside.
+json::Value fill_value(const json::Value& value, const ContainerScope& scope);
 // Command or arguments: a text may become none or several.
 std::vector<std::string> fill_arguments(const std::vector<std::string>& texts,
                                         const ContainerScope& scope);

@@ -9,8 +9,8 @@
 namespace hekla::pipelines::engine {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKinds = {
-    "dag", "loop", "container", "importer", "resolver", "create-pvc", "delete-pvc"};
+constexpr std::array<std::string_view, 8> kKinds = {
+    "dag", "loop", "container", "importer", "resolver", "create-pvc", "delete-pvc", "resource"};
 constexpr std::array<std::string_view, 11> kStates = {"waiting", "checking",  "pending", "running",
                                                       "backoff", "succeeded", "cached",  "skipped",
                                                       "omitted", "failed",    "canceled"};

@@ -13,7 +13,7 @@
 
 namespace hekla::pipelines::engine {
 
-enum class NodeKind { dag, loop, container, importer, resolver, create_pvc, delete_pvc };
+enum class NodeKind { dag, loop, container, importer, resolver, create_pvc, delete_pvc, resource };
 std::string_view name_of(NodeKind kind);
 
 enum class NodeState {
@@ -56,6 +56,7 @@ struct Node {
 struct RunFacts {
   std::string id, display_name, resource_name, pipeline_root;
   WallTime created, scheduled;
+  std::string ns = {}, service_account = {};
 };
 
 struct Run {
@@ -67,6 +68,9 @@ struct Run {
   const Node* find(const std::string& id) const;
   NodeState state() const;  // the root's
 };
+
+// The task below the root that follows all others, of a Workflow with an exit handler.
+inline constexpr std::string_view kExitTask = "onExit";
 
 std::string child_id(const std::string& parent, std::string_view name);
 std::string parent_id(const std::string& id);  // empty for the root

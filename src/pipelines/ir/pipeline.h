@@ -1,5 +1,6 @@
-// A compiled pipeline (IR 2.1.0) as values: components, tasks, executors. Made by read_pipeline();
-// the engine and the driver know nothing of the text.
+// A compiled pipeline as values: components, tasks, executors. Made by read_pipeline() of IR 2.1.0
+// and by argo::read_workflow() of a Workflow; the engine and the driver know nothing of the text.
+// Members marked "Argo" are empty in the former.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@ struct ParameterDefinition {
   std::optional<json::Value> default_value;
   bool optional = false;
   json::Array literals;
+  std::string path;  // Argo: the file of an output; a newline at its end is not part of the value
 };
 
 struct ArtifactDefinition {
@@ -39,6 +41,8 @@ struct ArtifactDefinition {
   bool list = false;
   bool optional = false;
   json::Object metadata;
+  std::string path;       // Argo: its place in the pod
+  bool required = false;  // Argo: the step fails without this output
 };
 
 // Where a task's input parameter comes from.
@@ -76,6 +80,7 @@ struct Task {
   std::map<std::string, ArtifactSource> artifacts;
   std::vector<std::string> dependencies;  // named ones and producers of inputs, each once
   std::string condition;
+  std::string when;         // Argo: a condition with {{$...}} to be filled in
   bool exit_style = false;  // ALL_UPSTREAM_TASKS_COMPLETED
   std::optional<Iterator> iterator;
   std::optional<RetryPolicy> retry;
@@ -91,6 +96,8 @@ struct OutputSelector {
 struct Dag {
   std::map<std::string, Task> tasks;
   std::map<std::string, std::vector<OutputSelector>> parameters, artifacts;
+  std::int64_t parallelism = 0;  // Argo: tasks at the same time; 0: no limit
+  bool keeps_going = false;  // Argo: a failure does not stop the tasks that need not wait for it
 };
 
 struct Component {
@@ -105,6 +112,21 @@ struct Container {
   std::vector<std::string> command, args;
   json::Array env;
   json::Object resources;
+  // Argo: the pod with its first container ("main", without command and args); a patch of it, as
+  // YAML; files with their texts that are there before the command. All may have {{$...}}.
+  json::Value pod;
+  std::string pod_patch;
+  std::map<std::string, std::string> files;
+};
+
+// Argo: an object that is made, changed or removed.
+struct ResourceStep {
+  std::string action;    // create, apply, patch, get, delete
+  std::string manifest;  // YAML with {{$...}}
+  std::string merge;     // of a patch: strategic, merge, json
+  std::string success, failure;
+  bool may_be_missing = false;                 // when it is deleted
+  std::map<std::string, std::string> outputs;  // parameter: JSONPath
 };
 
 struct Importer {
@@ -121,6 +143,7 @@ struct Executor {
   std::optional<Importer> importer;
   json::Object resolver;  // outputArtifactQueries
   bool is_resolver = false;
+  std::optional<ResourceStep> resource;
 };
 
 struct Pipeline {
@@ -131,6 +154,10 @@ struct Pipeline {
   // platforms.kubernetes of the second document: settings by executor, and of the pipeline.
   std::map<std::string, json::Object> kubernetes;
   json::Object config;
+  bool argo = false;             // a skipped task does not hold up those that come after it
+  std::int64_t parallelism = 0;  // Argo: pods at the same time; 0: no limit
+  Nanos deadline{0};             // Argo: of the run; 0: none
+  std::string service_account;   // Argo
 };
 
 }  // namespace hekla::pipelines::ir

@@ -410,16 +410,7 @@ Result<Pipeline> read_checked(const Package& package) {
   for (const char* ignored : {"sdkVersion", "schemaVersion"}) fields.text(ignored);
   TRY(fields.finish());
   TRY(read_platform(package.platform, made));
-
-  std::size_t tasks = 0;
-  TRY(check_component(made, made.root, "root"));
-  if (made.root.dag) tasks += made.root.dag->tasks.size();
-  for (const auto& [name, component] : made.components) {
-    TRY(check_component(made, component, "components." + name));
-    if (component.dag) tasks += component.dag->tasks.size();
-  }
-  if (tasks > kTasksMax)
-    return fail(Code::bad_request, "more than " + std::to_string(kTasksMax) + " tasks");
+  TRY(check_pipeline(made));
   return made;
 }
 
@@ -466,6 +457,19 @@ Result<ParameterSource> read_parameter_source(const json::Value& value, const st
   TRY(fields.finish());
   if (sources > 1) return fail(Code::bad_request, where + ": more than one source is given");
   return made;
+}
+
+Result<void> check_pipeline(const Pipeline& pipeline) {
+  std::size_t tasks = 0;
+  TRY(check_component(pipeline, pipeline.root, "root"));
+  if (pipeline.root.dag) tasks += pipeline.root.dag->tasks.size();
+  for (const auto& [name, component] : pipeline.components) {
+    TRY(check_component(pipeline, component, "components." + name));
+    if (component.dag) tasks += component.dag->tasks.size();
+  }
+  if (tasks > kTasksMax)
+    return fail(Code::bad_request, "more than " + std::to_string(kTasksMax) + " tasks");
+  return {};
 }
 
 Result<Pipeline> read_pipeline(const Package& package) {

@@ -27,6 +27,8 @@ Result<Package> package_from_json(const json::Value& value);
 // Reads and checks; also what the original finds out only when it compiles: unknown components,
 // executors and tasks, cycles.
 Result<Pipeline> read_pipeline(const Package& package);
+// Whether all that the parts name is there, and no task waits for itself.
+Result<void> check_pipeline(const Pipeline& pipeline);
 
 // The run's parameters against the root's definitions. Errors are bad_request, in the original's
 // words.

@@ -57,7 +57,9 @@ Result<RunRecord> load_run(records::Database& database, const std::string& id) {
                     row->text(1),
                     row->text(2),
                     from_millis(row->integer(3)),
-                    from_millis(row->integer(4))};
+                    from_millis(row->integer(4)),
+                    row->text(8),
+                    row->text(9)};
   made.run.parameters = TRY(object_in(row->text(5)));
   made.run.terminating = row->integer(6) != 0;
   made.package = TRY(json::parse(row->text(7)));

@@ -77,6 +77,9 @@ INSERT INTO artifacts (run_id, node_id, name, position, type, uri, metadata, cre
     json_each(output.value) item
   WHERE json_extract(nodes.body, '$.state') = 'succeeded'
     AND json_extract(nodes.body, '$.kind') IN ('container', 'importer');
+)"},
+                                              {4, R"(
+ALTER TABLE pipelines ADD COLUMN default_version TEXT NOT NULL DEFAULT '';
 )"}};
 
 }  // namespace
