@@ -114,7 +114,8 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
   std::vector<const Step*> steps;
   ObjectCache queues, namespaces, configuration;
   ObjectCache defaults;  // need not be served, so nobody waits for them
-  std::vector<const ObjectCache*> caches{&queues, &namespaces, &configuration, &defaults};
+  std::vector<ObjectCache*> started;
+  std::vector<const ObjectCache*> caches;
 
   State(kube::Client& c, Settings s, std::vector<const Step*> st)
       : client(c),
@@ -125,7 +126,23 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
         configuration(c, kube::resources::config_maps,
                       {std::string(kConfigurationNamespace), "",
                        "metadata.name=" + std::string(kConfigurationMap)}),
-        defaults(c, pod_defaults) {}
+        defaults(c, pod_defaults) {
+    // A server for training jobs alone need not be allowed to see all this.
+    if (is_about([](const kube::Resource& one) { return one.group.ends_with("volcano.sh"); }))
+      started = {&queues, &namespaces, &configuration};
+    if (is_about([](const kube::Resource& one) { return one == kube::resources::pods; }))
+      started = {&queues, &namespaces, &configuration, &defaults};
+    caches.assign(started.begin(), started.end());
+  }
+
+  template <class Matches>
+  bool is_about(Matches matches) const {
+    return std::ranges::any_of(steps, [&](const Step* step) {
+      return std::ranges::any_of(step->resources, [&](const kube::Resource* resource) {
+        return resource != nullptr && matches(*resource);
+      });
+    });
+  }
 
   bool synced() const {
     return std::all_of(caches.begin(), caches.end(), [this](const ObjectCache* cache) {
@@ -196,10 +213,7 @@ WebhookServer::WebhookServer(kube::Client& client, Settings settings,
 WebhookServer::~WebhookServer() = default;
 
 void WebhookServer::start() {
-  state_->queues.start();
-  state_->namespaces.start();
-  state_->configuration.start();
-  state_->defaults.start();
+  for (ObjectCache* cache : state_->started) cache->start();
 }
 
 bool WebhookServer::synced() const { return state_->synced(); }

@@ -22,6 +22,10 @@ struct IdleFlag {
 std::vector<Flag> idle_flags(ComponentOptions& options, std::span<const IdleFlag> flags);
 std::vector<Flag> component_flags(ComponentOptions& options);
 std::vector<Flag> election_flags(ComponentOptions& options);
+// Flags that one component alone has.
+std::vector<Flag> own_flags(ControllersOptions& options);
+std::vector<Flag> own_flags(SchedulerOptions& options);
+std::vector<Flag> own_flags(WebhookOptions& options);
 // The answer to --version.
 std::string version_text();
 

@@ -2,8 +2,10 @@
 // vc-controller-manager, vc-scheduler and vc-webhook-manager that people use.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,36 @@ struct WebhookOptions : ComponentOptions {
   std::string admission_conf;
   int max_queue_depth = 5;
   bool queue_allocated_pods_check = false, root_queue_protection = true;
+};
+
+// Of the training controllers, under the Training Operator's flags.
+struct TrainingFlags {
+  std::vector<std::string> kinds;  // empty: all
+  std::string gang_scheduler;
+  std::string pytorch_init_image = "alpine:3.10", kubectl_image;
+  int pytorch_init_tries = 100;
+};
+
+// The components in one process; with the Training Operator's flags they stand in for it.
+struct OperatorOptions : ComponentOptions {
+  // The ones that run.
+  std::vector<std::string> parts{"scheduler", "volcano", "training", "workbench", "webhook"};
+  std::string name = "hekla-operator";
+  std::string ns;  // of lease, Secret and ConfigMaps; empty: the pod's
+  std::string linger = "3s";
+  // Of these only their own settings count, not those that they share.
+  SchedulerOptions scheduler;
+  ControllersOptions controllers;
+  WebhookOptions webhook;
+  TrainingFlags training;
+
+  bool has(std::string_view part) const { return std::ranges::find(parts, part) != parts.end(); }
+};
+
+// The page for somebody's cluster.
+struct WebOptions : ComponentOptions {
+  std::string listen = "0.0.0.0:8080";
+  std::string tls_cert_file, tls_key_file;  // empty: plain HTTP, TLS is somebody else's
 };
 
 }  // namespace hekla::cli

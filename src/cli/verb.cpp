@@ -21,6 +21,7 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
       {"vc-controller-manager", "controllers"},
       {"vc-scheduler", "scheduler"},
       {"vc-webhook-manager", "webhook"},
+      {"manager", "training-operator"},
       {"etcd", "etcd"},
       {"vsub", "vsub"},
       {"vjobs", "vjobs"},
@@ -30,7 +31,8 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
       {"vresume", "vresume"}};
   for (const auto& [other, verb] : kNames)
     if (name == other) arguments.insert(arguments.begin(), verb);
-  static constexpr std::string_view kComponents[] = {"controllers", "scheduler", "webhook"};
+  static constexpr std::string_view kComponents[] = {"controllers", "scheduler", "webhook",
+                                                     "training-operator"};
   if (!arguments.empty() && std::ranges::find(kComponents, arguments[0]) != std::end(kComponents))
     normalize_component_arguments(arguments);
   return arguments;

@@ -13,8 +13,10 @@ namespace hekla::cli {
 
 struct ApiServerOptions;
 struct ControllersOptions;
+struct OperatorOptions;
 struct SchedulerOptions;
 struct UpOptions;
+struct WebOptions;
 struct WebhookOptions;
 
 // The services of main that verbs call, for cli knows no component above it.
@@ -28,6 +30,10 @@ struct Context {
   std::function<int(const ControllersOptions&)> controllers;
   std::function<int(const SchedulerOptions&)> scheduler;
   std::function<int(const WebhookOptions&)> webhook;
+  // Components together: all, or those of the Training Operator.
+  std::function<int(const OperatorOptions&)> operate;
+  // The page.
+  std::function<int(const WebOptions&)> web;
   // Examines the machine and prints what it finds; 1 when pods could not run.
   std::function<int()> doctor;
   std::string executable;  // the path of this program, to start it again

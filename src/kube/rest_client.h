@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/metrics.h"
 #include "kube/client.h"
 #include "net/client.h"
 
@@ -27,10 +28,19 @@ Result<ClusterAccess> in_cluster_access(
 std::string make_kubeconfig(const std::string& name, const std::string& server,
                             const std::string& ca_pem, const KeyPair& client);
 
+// Knowledge of a server's load that the clients of one process share: how many writes may be under
+// way, and whose turn it is (rest/flow.h). Counts requests in `metrics`, which may be null; both
+// arguments live longer.
+class Flow;
+std::shared_ptr<Flow> make_flow(const Clock& clock, Metrics* metrics);
+
 // Must be destroyed on the executor, or after it has stopped; callbacks still under way are then
 // dropped. A removal that the server answers without the object yields name and uid only; bind and
-// evict yield null.
+// evict yield null. A write that was refused because the server is busy (429) is sent again when it
+// says so; a binding whose answer did not come is looked up, and has failed only if the pod is on
+// no node or on another. Without a `flow` the client has one of its own.
 Result<std::unique_ptr<Client>> make_rest_client(const ClusterAccess& access, Executor& executor,
-                                                 Identity identity);
+                                                 Identity identity,
+                                                 std::shared_ptr<Flow> flow = nullptr);
 
 }  // namespace hekla::kube

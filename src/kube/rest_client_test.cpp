@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <map>
 #include <mutex>
@@ -318,6 +319,115 @@ TEST_F(RestClientTest, BatchWindowIsWideButWritesToOneObjectWait) {
   EXPECT_FALSE(misordered);
   EXPECT_GT(most, 16);
   EXPECT_LE(most, 64);
+}
+
+TEST_F(RestClientTest, AWriteTheServerIsTooBusyForIsSentAgain) {
+  std::atomic<int> asked = 0;
+  handler = [&](Request, WriterPtr writer) {
+    if (++asked < 3)
+      return writer->respond(
+          answer(R"({"kind":"Status","reason":"TooManyRequests","code":429})", 429));
+    writer->respond(answer(pod("a", 1)));
+  };
+  EXPECT_TRUE(run_batch({patch_of("a", 1)}).front());
+  EXPECT_EQ(asked, 3);
+}
+
+// A binding of pod n/a to n1 whose POST is answered with `status`; then the pod is on `node`.
+class BindingTest : public RestClientTest {
+ protected:
+  WriteResult bind(int status, const std::string& node, const std::string& uid = "u-a") {
+    handler = [this, status, node](Request request, WriterPtr writer) {
+      requests.push_back(request.method + " " + request.path);
+      if (request.method == "POST")
+        return writer->respond(answer(R"({"kind":"Status","message":"no"})", status));
+      writer->respond(answer(R"({"kind":"Pod","metadata":{"name":"a","namespace":"n","uid":"u-a"},)"
+                             R"("spec":{"nodeName":")" +
+                             node + R"("}})"));
+    };
+    Write write{.verb = Write::Verb::bind, .resource = resources::pods, .key = {"n", "a"}};
+    write.body = json::Object{{"metadata", json::Object{{"name", "a"}, {"uid", uid}}},
+                              {"target", json::Object{{"kind", "Node"}, {"name", "n1"}}}};
+    return run_batch({std::move(write)}).front();
+  }
+  std::vector<std::string> requests;
+};
+
+TEST_F(BindingTest, OneThatTimedOutButWasMadeHasSucceeded) {
+  EXPECT_TRUE(bind(504, "n1"));
+  EXPECT_EQ(requests, (std::vector<std::string>{"POST /api/v1/namespaces/n/pods/a/binding",
+                                                "GET /api/v1/namespaces/n/pods/a"}));
+}
+
+TEST_F(BindingTest, OneThatTimedOutAndWasNotMadeHasFailed) {
+  EXPECT_EQ(bind(504, "").error().code, Code::timeout);
+  EXPECT_EQ(requests.size(), 2u) << "whoever decides sends it again";
+}
+
+TEST_F(BindingTest, APodOnAnotherNodeIsAConflict) {
+  EXPECT_EQ(bind(409, "n2").error().code, Code::conflict);
+}
+
+TEST_F(BindingTest, ANamesakeIsNotThePod) {
+  EXPECT_EQ(bind(504, "n1", "u-before").error().code, Code::timeout);
+}
+
+TEST_F(BindingTest, APlainRefusalIsNotLookedUp) {
+  EXPECT_EQ(bind(403, "n1").error().code, Code::forbidden);
+  EXPECT_EQ(requests.size(), 1u);
+}
+
+TEST_F(RestClientTest, TheListAfterAWatchNeedBeNoNewerThanIt) {
+  std::vector<std::string> asked;
+  handler = [&](Request request, WriterPtr writer) {
+    if (request.query.get("watch") == "true")
+      return writer->respond(answer(event("ADDED", pod("a", 43))));
+    asked.push_back(std::string(request.query.get("resourceVersion")) + " " +
+                    std::string(request.query.get("resourceVersionMatch")));
+    writer->respond(answer(R"({"kind":"PodList","metadata":{"resourceVersion":"50"},"items":[]})"));
+  };
+  std::promise<void> ended;
+  on_loop([&] {
+    watch = client->watch(
+        resources::pods, {"", "", "", 42},
+        {[](const std::vector<WatchEvent>&) {}, [&](const Error&) { ended.set_value(); }});
+  });
+  ended.get_future().get();
+  EXPECT_TRUE(run_list());
+  EXPECT_TRUE(run_list());
+  EXPECT_EQ(asked, (std::vector<std::string>{"43 NotOlderThan", " "}));
+}
+
+TEST_F(RestClientTest, ClientsOfOneFlowMayEndWithWritesWaiting) {
+  std::mutex mutex;
+  std::vector<WriterPtr> held;
+  std::promise<void> full;
+  handler = [&](Request, WriterPtr writer) {
+    std::lock_guard lock(mutex);
+    held.push_back(std::move(writer));
+    if (held.size() == 32) full.set_value();
+  };
+  std::shared_ptr<Flow> flow = make_flow(loop.clock(), nullptr);
+  std::unique_ptr<Client> first = make_rest_client(access, loop, {"first"}, flow).value();
+  std::unique_ptr<Client> second = make_rest_client(access, loop, {"second"}, flow).value();
+  std::promise<void> done;
+  on_loop([&] {
+    std::vector<Write> writes;
+    for (int i = 0; i < 500; ++i) writes.push_back(patch_of("p" + std::to_string(i), i));
+    first->batch(std::move(writes), [](const std::vector<WriteResult>&) { ADD_FAILURE(); });
+  });
+  full.get_future().get();
+  on_loop([&] {
+    second->batch({patch_of("q", 1)}, [&](const std::vector<WriteResult>& results) {
+      EXPECT_TRUE(results.front());
+      done.set_value();
+    });
+    std::lock_guard lock(mutex);
+    handler = [](Request, WriterPtr writer) { writer->respond(answer(pod("q", 1))); };
+    first.reset();
+  });
+  done.get_future().get();
+  on_loop([&] { second.reset(); });
 }
 
 TEST_F(RestClientTest, AnEmptyBatchIsDoneAtOnce) { EXPECT_TRUE(run_batch({}).empty()); }

@@ -4,7 +4,9 @@
 
 #include "cli/verb.h"
 #include "main/api_only.h"
-#include "main/components.h"
+#include "main/cluster/components.h"
+#include "main/cluster/operator.h"
+#include "main/cluster/web_process.h"
 #include "main/doctor.h"
 #include "main/up.h"
 
@@ -16,6 +18,8 @@ int main(int argc, char** argv) {
   context.controllers = hekla::run_controllers;
   context.scheduler = hekla::run_scheduler;
   context.webhook = hekla::run_webhook;
+  context.operate = hekla::run_operator;
+  context.web = hekla::run_web;
   context.doctor = hekla::run_doctor;
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);

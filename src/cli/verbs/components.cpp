@@ -22,15 +22,7 @@ std::vector<Flag> controllers_flags(ControllersOptions& options) {
   };
   std::vector<Flag> flags = component_flags(options);
   append(flags, election_flags(options));
-  append(flags, {
-                    Flag("--inherit-owner-annotations", options.inherit_owner_annotations,
-                         "pod groups of plain pods take the annotations of their owners"),
-                    Flag("--controllers", options.controllers,
-                         "which ones run: '*' for all, 'name' or '+name' picks, '-name' leaves out")
-                        .split_at(','),
-                    Flag("--max-requeue-num", options.max_requeue,
-                         "failures in a row after which a job is ended; -1: never"),
-                });
+  append(flags, own_flags(options));
   append(flags, idle_flags(options, idle));
   return flags;
 }
@@ -56,21 +48,7 @@ std::vector<Flag> scheduler_flags(SchedulerOptions& options) {
   };
   std::vector<Flag> flags = component_flags(options);
   append(flags, election_flags(options));
-  append(flags,
-         {
-             Flag("--scheduler-conf", options.configuration,
-                  "configuration file, read again when it changes (default: the ConfigMap "
-                  "volcano-system/volcano-scheduler-configmap)"),
-             Flag("--default-queue", options.default_queue, "queue of groups that name none"),
-             Flag("--schedule-period", options.period,
-                  "a session runs at least this often while something is pending"),
-             Flag("--node-selector", options.node_selector,
-                  "LABEL:VALUE of the nodes to use; repeatable, any one suffices (default: all)")
-                 .split_at(','),
-             Flag("--scheduler-sharding-mode", options.sharding_mode,
-                  "nodes are not divided among schedulers")
-                 .with(one_of({"none"})),
-         });
+  append(flags, own_flags(options));
   append(flags, idle_flags(options, idle));
   return flags;
 }
@@ -79,34 +57,10 @@ std::vector<Flag> webhook_flags(WebhookOptions& options) {
   const IdleFlag idle[] = {
       {"--graceful-shutdown-time", "requests under way are answered before it ends"}};
   std::vector<Flag> flags = component_flags(options);
-  append(
-      flags,
-      {
-          Flag("--listen-address", options.listen_address, "address to listen on"),
-          Flag("--port", options.port, "port to listen on"),
-          Flag("--enabled-admission", options.enabled,
-               "paths to serve, e.g. /jobs/mutate,/jobs/validate (default: all)")
-              .split_at(','),
-          Flag("--tls-cert-file", options.tls_cert_file,
-               "the server's certificate (default: one of its own, kept in a Secret and renewed)"),
-          Flag("--tls-private-key-file", options.tls_key_file, "its private key"),
-          Flag("--ca-cert-file", options.ca_cert_file, "the authority that signed it"),
-          Flag("--webhook-namespace", options.ns, "namespace of service and Secret"),
-          Flag("--webhook-service-name", options.service_name,
-               "service the cluster reaches this server by"),
-          Flag("--webhook-url", options.url,
-               "https://HOST:PORT the cluster reaches this server at, in place of the service"),
-          Flag("--webhook-secret-name", options.secret_name, "Secret of the certificate"),
-          Flag("--webhook-ip", options.ip_addresses,
-               "IP addresses for the certificate, besides the service's names; repeatable"),
-          Flag("--admission-conf", options.admission_conf,
-               "file of resource groups (default: the ConfigMap volcano-admission-configmap)"),
-          Flag("--max-queue-depth", options.max_queue_depth, "levels of queues below root"),
-          Flag("--enable-queue-allocated-pods-check", options.queue_allocated_pods_check,
-               "queues with allocated pods cannot be deleted"),
-          Flag("--enable-root-queue-protection", options.root_queue_protection,
-               "the amounts of the queue root cannot be changed"),
-      });
+  append(flags, {Flag("--listen-address", options.listen_address, "address to listen on"),
+                 Flag("--port", options.port, "port to listen on"),
+                 Flag("--webhook-namespace", options.ns, "namespace of service and Secret")});
+  append(flags, own_flags(options));
   append(flags, idle_flags(options, idle));
   return flags;
 }

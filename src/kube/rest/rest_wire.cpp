@@ -7,6 +7,9 @@
 namespace hekla::kube {
 namespace {
 
+// A bookmark comes every minute, or the connection is dead.
+constexpr std::chrono::minutes kSilenceMax{3};
+
 std::uint64_t number(std::string_view text) {
   std::uint64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -134,10 +137,14 @@ std::string resource_path(const Resource& resource, std::string_view ns, std::st
 }
 
 net::ClientRequest list_request(const Resource& resource, const ListOptions& options, int limit,
-                                std::string_view continue_token) {
+                                std::string_view continue_token, std::uint64_t no_older_than) {
   net::Query query;
   add_selectors(query, options.label_selector, options.field_selector);
   if (limit > 0) query.add("limit", std::to_string(limit));
+  if (no_older_than > 0 && continue_token.empty()) {
+    query.add("resourceVersion", std::to_string(no_older_than));
+    query.add("resourceVersionMatch", "NotOlderThan");
+  }
   if (!continue_token.empty()) query.add("continue", std::string(continue_token));
   return json_request("GET", with_query(resource_path(resource, options.ns), query));
 }
@@ -151,6 +158,7 @@ net::ClientRequest watch_request(const Resource& resource, const WatchOptions& o
   net::ClientRequest request =
       json_request("GET", with_query(resource_path(resource, options.ns), query));
   request.timeout = {};
+  request.stall_timeout = kSilenceMax;
   return request;
 }
 

@@ -16,8 +16,10 @@ std::string resource_path(const Resource& resource, std::string_view ns, std::st
                           std::string_view subresource = {});
 
 // Path, query, method, headers and body; `url` is without the server.
+// `no_older_than`: a state that is no older than this revision will do, which spares the server the
+// way to its store; 0: the newest.
 net::ClientRequest list_request(const Resource& resource, const ListOptions& options, int limit,
-                                std::string_view continue_token);
+                                std::string_view continue_token, std::uint64_t no_older_than = 0);
 net::ClientRequest watch_request(const Resource& resource, const WatchOptions& options);
 net::ClientRequest write_request(const Write& write, const std::string& field_manager);
 

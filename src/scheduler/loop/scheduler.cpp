@@ -8,9 +8,11 @@
 #include "kube/informer.h"
 #include "scheduler/loop/companion_resources.h"
 #include "scheduler/loop/configuration_source.h"
+#include "scheduler/loop/held_conditions.h"
 #include "scheduler/loop/metrics.h"
 #include "scheduler/loop/node_load_source.h"
 #include "scheduler/loop/recording.h"
+#include "scheduler/loop/told_event.h"
 #include "scheduler/loop/writes.h"
 #include "scheduler/session/session.h"
 
@@ -20,6 +22,7 @@ namespace {
 
 // Small enough that the first bindings are being written while the last are still prepared.
 constexpr std::size_t kBatchLimit = 256;
+constexpr std::string_view kFailed = "FailedScheduling";
 // After a failed write the next attempt waits this long, twice as long after each further failure.
 constexpr Nanos kFirstRetry = std::chrono::milliseconds(200);
 constexpr Nanos kLongestRetry = std::chrono::seconds(10);
@@ -35,19 +38,13 @@ struct Sent {
   MonoTime decided{}, prepared{};  // of a binding
 };
 
-struct Event {
-  std::string component;
-  kube::EventTarget target;
-  std::string type, reason, message;
-};
-
 // Belongs to its client's executor.
 struct Events {
   kube::Client& client;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>> recorders = {};
 
-  void record(const std::vector<Event>& events) {
-    for (const Event& event : events) {
+  void record(const std::vector<ToldEvent>& events) {
+    for (const ToldEvent& event : events) {
       std::unique_ptr<kube::EventRecorder>& recorder = recorders[event.component];
       if (!recorder) recorder = std::make_unique<kube::EventRecorder>(client, event.component);
       recorder->record(event.target, event.type, event.reason, event.message);
@@ -318,20 +315,47 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
           {Sent::Kind::group, {}, group.job, {}, cluster.at(group.job).uid, {}});
     }
     for (const PodConditionDecision& pod : decisions.pods)
-      add(pod_condition_write(cluster, pod, now),
-          {Sent::Kind::pod, pod.task, {}, {}, cluster.at(pod.task).uid, {}});
+      if (conditions.on())
+        conditions.hold(cluster, pod, decided);
+      else
+        write_condition(pod, now);
+    look_at_conditions();
     for (const QueueDecision& queue : decisions.queues)
       add(queue_write(cluster, queue.queue), {Sent::Kind::queue, {}, {}, queue.queue, {}, {}});
     flush();
     for (const EventDecision& event : decisions.events) {
       const std::string type = event.warning ? "Warning" : "Normal";
+      if (event.task.valid() && conditions.on() && event.reason == kFailed) continue;
       if (event.task.valid())
-        tell({cluster.at(event.task).scheduler_name, target_of(cluster.at(event.task)), type,
-              event.reason, event.message});
+        tell_of(event.task, type, event.reason, event.message);
       else
         tell({options.scheduler_names.front(), target_of(cluster.at(event.job)), type, event.reason,
               event.message});
     }
+  }
+
+  void write_condition(const PodConditionDecision& pod, WallTime now) {
+    add(pod_condition_write(cluster, pod, now),
+        {Sent::Kind::pod, pod.task, {}, {}, cluster.at(pod.task).uid, {}});
+  }
+
+  // Writes those that were held long enough, and comes back for the others.
+  void look_at_conditions() {
+    const Clock& clock = client.executor().clock();
+    for (const PodConditionDecision& pod : conditions.take_due(cluster, clock.mono())) {
+      write_condition(pod, clock.wall());
+      tell_of(pod.task, "Warning", kFailed, pod.message);
+    }
+    std::optional<MonoTime> next = conditions.next();
+    if (!next || (conditions_look && *conditions_look <= *next)) return;
+    conditions_look = next;
+    client.executor().post_after(*next - clock.mono(), [weak = weak_from_this(), when = *next] {
+      auto self = weak.lock();
+      if (!self || self->conditions_look != when) return;
+      self->conditions_look.reset();
+      self->look_at_conditions();
+      self->flush();
+    });
   }
 
   // The pod is bound once its claims are; if one of them is not, it is placed again.
@@ -391,8 +415,10 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
       case Sent::Kind::group:
         return settle_group(sent, result);
       case Sent::Kind::pod:
-        if (!result && result.error().code != Code::not_found && is_current(sent))
+        if (!result && result.error().code != Code::not_found && is_current(sent)) {
           cluster.edit(sent.task).condition_digest = 0;
+          conditions.forget(sent.task);
+        }
         return;
       case Sent::Kind::queue:
         if (!result && result.error().code != Code::not_found) {
@@ -424,8 +450,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     if (!is_current(sent)) return;
     const Task& task = cluster.at(sent.task);
     if (result) {
-      tell({task.scheduler_name, target_of(task), "Normal", "Scheduled",
-            "Successfully assigned " + task.ns + "/" + task.name + " to " + sent.node});
+      tell_of(sent.task, "Normal", "Scheduled",
+              "Successfully assigned " + task.ns + "/" + task.name + " to " + sent.node);
       recording.bound(task, true);
       cluster.bind_succeeded(sent.task, sent.uid);
       note(Impact::report);
@@ -440,9 +466,13 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     if (result.error().code != Code::not_found) {
       PodConditionDecision failed{sent.task, "SchedulerError", result.error().message, {}};
       cluster.edit(sent.task).condition_digest = 0;
-      tell({task.scheduler_name, target_of(task), "Warning", "FailedScheduling", failed.message});
-      add(pod_condition_write(cluster, failed, client.executor().clock().wall()),
-          {Sent::Kind::pod, sent.task, {}, {}, sent.uid, {}});
+      if (conditions.on()) {
+        conditions.hold(cluster, std::move(failed), client.executor().clock().mono());
+      } else {
+        tell_of(sent.task, "Warning", kFailed, failed.message);
+        write_condition(failed, client.executor().clock().wall());
+      }
+      look_at_conditions();
       flush();
     }
     retry_later();
@@ -491,16 +521,29 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
                  });
   }
 
+  void tell_of(TaskId id, const std::string& type, std::string_view reason,
+               const std::string& message) {
+    const Task& task = cluster.at(id);
+    ToldEvent event{task.scheduler_name, target_of(task), type, std::string(reason), message};
+    if (options.events_by_gang && task.job.valid() && !cluster.at(task.job).implicit)
+      event.gang = target_of(cluster.at(task.job));
+    tell(std::move(event));
+  }
+
   // Those of one step of this loop go over together, if they are written elsewhere.
-  void tell(Event event) {
-    if (&events->client == &client) return events->record({std::move(event)});
+  void tell(ToldEvent event) {
+    const bool is_own = &events->client == &client;
+    if (is_own && !options.events_by_gang) return events->record({std::move(event)});
     untold.push_back(std::move(event));
     if (untold.size() > 1) return;
-    client.executor().post([weak = weak_from_this()] {
+    client.executor().post([weak = weak_from_this(), is_own] {
       auto self = weak.lock();
       if (!self) return;
+      std::vector<ToldEvent> told = std::exchange(self->untold, {});
+      if (self->options.events_by_gang) told = told_by_gang(std::move(told));
+      if (is_own) return self->events->record(told);
       self->events->client.executor().post(
-          [to = self->events, told = std::exchange(self->untold, {})] { to->record(told); });
+          [to = self->events, told = std::move(told)] { to->record(told); });
     });
   }
 
@@ -525,7 +568,9 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   std::optional<ConfigurationSource> source;
   std::shared_ptr<Events> events =
       std::make_shared<Events>(Events{options.event_client ? *options.event_client : client});
-  std::vector<Event> untold;
+  std::vector<ToldEvent> untold;
+  HeldConditions conditions{options.condition_delay};
+  std::optional<MonoTime> conditions_look;  // planned
 
   bool running = false;
   Impact pending = Impact::none;

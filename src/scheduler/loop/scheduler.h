@@ -50,6 +50,11 @@ struct Options {
   // Writes the events, on its own executor: they tell of what has happened, and whoever waits for a
   // decision need not wait for them. Null: the scheduler's client. Must live longer.
   kube::Client* event_client = nullptr;
+  // Holds a pod's condition back for so long, since most that wait are placed a moment later; and
+  // whether events about many pods of a gang become one on the gang. For API servers to which every
+  // write is a request.
+  Nanos condition_delay{0};
+  bool events_by_gang = false;
 };
 
 class Scheduler {

@@ -1,14 +1,14 @@
-#include "main/cluster_process.h"
+#include "main/cluster/cluster_process.h"
 
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <future>
+#include <thread>
 
 #include "base/log.h"
 #include "cli/verb.h"
-#include "kube/rest_client.h"
 #include "main/listen.h"
 #include "main/up.h"
 #include "model/time.h"
@@ -47,6 +47,12 @@ std::string identity() {
 
 }  // namespace
 
+int complain_of(const Error& error) {
+  cli::complain(error.message);
+  if (error.code == Code::bad_request) return cli::kUsage;
+  return error.code == Code::unavailable ? cli::kUnreachable : cli::kFailed;
+}
+
 ClusterProcess::ClusterProcess(const cli::ComponentOptions& options, std::string component)
     : options_(options), component_(std::move(component)), loop_(component_) {
   set_log_level(log_level_of(options.log_level));
@@ -57,16 +63,46 @@ ClusterProcess::ClusterProcess(const cli::ComponentOptions& options, std::string
 ClusterProcess::~ClusterProcess() { loop_.stop(); }
 
 Result<void> ClusterProcess::open() {
-  client_ = TRY(kube::make_rest_client(TRY(access_of(options_)), loop_, {component_}));
-  if (options_.healthz)
-    TRY(serve(options_.healthz_address, "/healthz", [] { return std::string("ok"); }));
+  access_ = TRY(access_of(options_));
+  client_ = TRY(make_client(loop_, {component_}));
+  std::map<std::string, std::map<std::string, Page>> pages;  // by address
+  auto text = [](std::string body) {
+    net::Response response;
+    response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    response.body = std::move(body);
+    return response;
+  };
+  if (options_.healthz) {
+    pages[options_.healthz_address]["/healthz"] = [text] { return text("ok"); };
+    pages[options_.healthz_address]["/readyz"] = [this] { return readiness(); };
+  }
   if (options_.metrics)
-    TRY(serve(options_.metrics_address, "/metrics", [this] { return metrics_.text(); }));
+    pages[options_.metrics_address]["/metrics"] = [this, text] { return text(metrics_.text()); };
+  for (auto& [address, some] : pages) TRY(serve(address, std::move(some)));
   return {};
 }
 
-Result<void> ClusterProcess::serve(const std::string& address, const std::string& path,
-                                   std::function<std::string()> text) {
+Result<std::unique_ptr<kube::Client>> ClusterProcess::make_client(Executor& executor,
+                                                                  kube::Identity identity) {
+  return kube::make_rest_client(access_, executor, std::move(identity), flow_);
+}
+
+void ClusterProcess::ready_when(std::function<bool()> ready) {
+  std::lock_guard lock(ready_mutex_);
+  ready_ = std::move(ready);
+}
+
+net::Response ClusterProcess::readiness() const {
+  std::lock_guard lock(ready_mutex_);
+  net::Response response;
+  response.headers.set("Content-Type", "text/plain; charset=utf-8");
+  const bool ready = !ending_ && (!ready_ || ready_());
+  response.status = ready ? 200 : 503;
+  response.body = ready ? "ok" : ending_ ? "ending" : "still starting";
+  return response;
+}
+
+Result<void> ClusterProcess::serve(const std::string& address, std::map<std::string, Page> pages) {
   ListenAddress listen =
       TRY(choose_listen_address(address.starts_with(':') ? "0.0.0.0" + address : address, ""));
   net::ServerOptions options;
@@ -74,12 +110,14 @@ Result<void> ClusterProcess::serve(const std::string& address, const std::string
   options.port = listen.port;
   options.threads = 1;
   options.tls = false;
-  auto answer = [path, text = std::move(text)](const net::Request& request,
-                                               const std::shared_ptr<net::ResponseWriter>& writer) {
+  auto answer = [pages = std::move(pages)](const net::Request& request,
+                                           const std::shared_ptr<net::ResponseWriter>& writer) {
+    auto page = pages.find(request.path);
+    if (page != pages.end()) return writer->respond(page->second());
     net::Response response;
-    response.status = request.path == path ? 200 : 404;
-    response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    response.body = request.path == path ? text() : "404 page not found\n";
+    response.status = 404;
+    response.headers.set("Content-Type", "text/plain; charset=utf-8");
+    response.body = "404 page not found\n";
     writer->respond(std::move(response));
   };
   servers_.push_back(TRY(net::Server::start(options, answer)));
@@ -107,26 +145,31 @@ Result<void> ClusterProcess::elect(std::function<void()> start) {
   return {};
 }
 
-int ClusterProcess::run(bool with_election, std::function<void()> start) {
+// The next one need not wait for the lease to run out.
+void ClusterProcess::release_lease() {
+  if (!election_ || !lost_.empty()) return;
+  auto released = std::make_shared<std::promise<void>>();
+  loop_.post([this, released] { election_->release([released] { released->set_value(); }); });
+  released->get_future().wait_for(kReleaseTimeout);
+}
+
+int ClusterProcess::run(bool with_election, Work work) {
   if (with_election) {
-    if (Result<void> begun = elect(std::move(start)); !begun) {
-      cli::complain(begun.error().message);
-      return cli::kUsage;
-    }
+    if (Result<void> begun = elect(std::move(work.start)); !begun)
+      return complain_of(begun.error());
   } else {
-    loop_.post([start = std::move(start)] { start(); });
+    loop_.post([start = std::move(work.start)] { start(); });
   }
   std::printf("hekla %s runs\n", component_.c_str());
   std::fflush(stdout);
   end_.wait();
-  if (election_ && lost_.empty()) {
-    // The next one need not wait for the lease to run out.
-    auto released = std::make_shared<std::promise<void>>();
-    loop_.post([this, released] { election_->release([released] { released->set_value(); }); });
-    released->get_future().wait_for(kReleaseTimeout);
-  }
+  ending_ = true;
+  if (work.stop) work.stop();
+  release_lease();
+  if (lost_.empty() && work.linger > Nanos(0)) std::this_thread::sleep_for(work.linger);
   for (const auto& server : servers_) server->stop();
   loop_.stop();
+  ready_when({});
   if (lost_.empty()) return 0;
   cli::complain("leadership lost: " + lost_);
   return cli::kFailed;

@@ -1,4 +1,4 @@
-#include "main/node_filter.h"
+#include "main/cluster/node_filter.h"
 
 #include "kube/decoded.h"
 #include "model/meta.h"
