@@ -97,6 +97,8 @@ std::vector<Flag> webhook_flags(WebhookOptions& options) {
           Flag("--webhook-url", options.url,
                "https://HOST:PORT the cluster reaches this server at, in place of the service"),
           Flag("--webhook-secret-name", options.secret_name, "Secret of the certificate"),
+          Flag("--webhook-owner", options.owner,
+               "ClusterRole that the registrations belong to: they go when it goes"),
           Flag("--webhook-ip", options.ip_addresses,
                "IP addresses for the certificate, besides the service's names; repeatable"),
           Flag("--admission-conf", options.admission_conf,
