@@ -55,19 +55,16 @@ class TargetCluster {
     const kube::Resource resource = TRY(resource_of(object));
     const std::string path = ApiSession::path_of(resource, ns_, object_name(object));
     const std::optional<json::Value> before = TRY(find_object(session_, path));
+    // A namespace, or a role, that others have made is theirs, and is not removed later.
+    if (before && !resource.namespaced && manager_of(*before) != kHekla) {
+      tell(resource, object_name(object), "kept, for it is somebody else's");
+      return {};
+    }
     const json::Value after = TRY(session_.call(
         "PATCH", path + "?fieldManager=hekla-install&force=true", json::serialize(object), kApply));
     const bool same = before && json::string_at(*before, {"metadata", "resourceVersion"}) ==
                                     json::string_at(after, {"metadata", "resourceVersion"});
     tell(resource, object_name(object), !before ? "created" : same ? "unchanged" : "configured");
-    return {};
-  }
-
-  // A namespace of others stays as it is, and is not removed later.
-  Result<void> apply_namespace(const json::Value& object) {
-    if (!TRY(find_object(session_, ApiSession::path_of(kNamespaces, "", ns_))))
-      return apply(object);
-    tell(kNamespaces, ns_, "unchanged");
     return {};
   }
 
@@ -119,15 +116,8 @@ Error of_helm(const std::string& ns, const char* instead) {
                                    " hekla -n " + ns};
 }
 
-// A definition that somebody else has brought is his; its kind is served all the same.
 Result<void> apply_definitions(TargetCluster& cluster) {
   for (json::Value& one : TRY(definitions())) {
-    const std::string path = ApiSession::path_of(kDefinitions, "", object_name(one));
-    const std::optional<json::Value> there = TRY(find_object(cluster.session(), path));
-    if (there && manager_of(*there) != kHekla) {
-      tell(kDefinitions, object_name(one), "kept, for it is somebody else's");
-      continue;
-    }
     json::at_path(one, {"metadata", "labels", kManagedBy}) = kHekla;
     TRY(cluster.apply(one));
   }
@@ -157,12 +147,7 @@ Result<void> prune(TargetCluster& cluster, const std::vector<json::Value>& wante
 Result<void> bring(TargetCluster& cluster, const InstallOptions& options) {
   const std::vector<json::Value> objects = TRY(objects_of(options.what));
   TRY(apply_definitions(cluster));
-  for (const json::Value& object : objects) {
-    if (json::string_at(object, {"kind"}) == kNamespaces.kind)
-      TRY(cluster.apply_namespace(object));
-    else
-      TRY(cluster.apply(object));
-  }
+  for (const json::Value& object : objects) TRY(cluster.apply(object));
   TRY(prune(cluster, objects));
   if (!options.wait) return {};
   TRY(wait_until_ready(cluster.session(), cluster.ns(), options.timeout));
