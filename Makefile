@@ -1,4 +1,4 @@
-# make run | build | test | bench, and the longer suites of test/suites.mk. Everything needed is installed by these
+# make run | build | test | bench | package, and the longer suites of test/suites.mk. Everything needed is installed by these
 # targets themselves, on Debian 12, as root or with sudo.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -19,8 +19,9 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 pytho
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
 TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev clang-format-19 \
   python3-yaml openssl procps chromium
+PACKAGE_PACKAGES := g++ binutils patchelf dpkg-dev
 
-.PHONY: FORCE deps deps-test build run run-long test test-web bench build-times tidy clean
+.PHONY: FORCE deps deps-test build run run-long package test test-web bench build-times tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -62,6 +63,11 @@ run: $(BUILD)/hekla
 # The same with the tutorial's job exactly as written: its pod sleeps for ten minutes.
 run-long: $(BUILD)/hekla
 	@$(SUDO) tools/run_demo $(BUILD)/hekla examples/tutorial/job-1.yaml
+
+# A tarball, a Debian package, an image and a chart repository, in build/package. IMAGE=NAME is written into the charts.
+package: $(BUILD)/hekla
+	@$(call install_packages,$(PACKAGE_PACKAGES))
+	@tools/package $(BUILD)/hekla build/package $(if $(IMAGE),--image $(IMAGE))
 
 TIMED := tools/timed $(BUILD)/test_times
 test: deps-test

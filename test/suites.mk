@@ -93,6 +93,19 @@ run.helm := for version in $(HELM_VERSIONS); do \
     HELM=$(CACHE)/helm/$$version/helm python3 test/clients/helm_test.py -v; \
   done
 
+# The chart, its other forms, its rights, and what tutorials type.
+LONG_SUITES += chart package
+packages.chart := $(packages.helm)
+kubectl.chart := yes
+go.chart := $(go.helm)
+before.chart := $(before.helm)
+as_root.chart := yes
+run.chart := HELM=$(CACHE)/helm/$(firstword $(HELM_VERSIONS))/helm python3 test/clients/chart_test.py -v
+
+packages.package := $(PACKAGE_PACKAGES) python3-yaml
+as_root.package := yes
+run.package := python3 test/clients/package_test.py -v
+
 # Hekla under the names of the programs that envtest starts.
 ASSETS := $(CACHE)/envtest
 envtest_assets := mkdir -p $(ASSETS); ln -sf $$HEKLA $(ASSETS)/kube-apiserver; ln -sf $$HEKLA $(ASSETS)/etcd; \

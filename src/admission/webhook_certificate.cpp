@@ -1,5 +1,8 @@
 #include "admission/webhook_certificate.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "admission/conversion_review.h"
 #include "base/bytes.h"
 #include "base/certificate.h"
@@ -10,6 +13,7 @@ namespace hekla::admission {
 namespace {
 
 constexpr Nanos kRetry = std::chrono::seconds(2);
+constexpr Nanos kLookAgain = std::chrono::minutes(1);  // after the webhooks were registered
 constexpr std::chrono::hours kCaMargin{24 * 365 * 2};
 
 std::string field(const json::Value& secret, std::string_view name) {
@@ -72,6 +76,20 @@ Result<CertificateData> current_certificate(const CertificateData& kept,
   return data;
 }
 
+namespace {
+
+const kube::Resource kClusterRoles{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole",
+                                   false};
+
+json::Value owner_reference(const kube::Object& role) {
+  return json::Object{{"apiVersion", kClusterRoles.api_version()},
+                      {"kind", kClusterRoles.kind},
+                      {"name", role.name},
+                      {"uid", role.uid}};
+}
+
+}  // namespace
+
 struct WebhookCertificate::State : std::enable_shared_from_this<State> {
   kube::Client& client;
   WebhookCertificateOptions options;
@@ -124,9 +142,20 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
                {{"secret", options.secret.ns + "/" + options.secret.name}});
     }
     served = data.server;
-    if (registered == data.ca_pem) return again(options.look_every);
+    if (options.owner.empty()) return register_webhooks(data.ca_pem, json::Array());
+    client.get(kClusterRoles, {"", options.owner},
+               [weak = weak_from_this(), ca = data.ca_pem](Result<kube::ObjectPtr> found) {
+                 auto self = weak.lock();
+                 if (!self) return;
+                 if (!found)
+                   return self->trouble("finding the webhooks' owner failed", found.error());
+                 self->register_webhooks(ca, json::Array{owner_reference(**found)});
+               });
+  }
+
+  void register_webhooks(const std::string& ca, const json::Array& owners) {
     Registration registration = options.registration;
-    registration.ca_pem = data.ca_pem;
+    registration.ca_pem = ca;
     std::vector<kube::Write> writes;
     for (WebhookObject& object : webhook_configurations(options.steps, registration)) {
       kube::Write write;
@@ -135,20 +164,30 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
       write.force = true;
       write.resource = object.resource;
       write.key = {"", std::string(json::string_at(object.body, {"metadata", "name"}))};
+      if (!owners.empty()) json::at_path(object.body, {"metadata", "ownerReferences"}) = owners;
       write.body = std::move(object.body);
       writes.push_back(std::move(write));
     }
-    client.batch(std::move(writes), [weak = weak_from_this(),
-                                     ca = data.ca_pem](std::vector<kube::WriteResult> results) {
-      auto self = weak.lock();
-      if (!self) return;
-      for (const kube::WriteResult& result : results)
-        if (!result) return self->trouble("registering the webhooks failed", result.error());
-      self->registered = ca;
+    client.batch(std::move(writes),
+                 [weak = weak_from_this(), ca](const std::vector<kube::WriteResult>& results) {
+                   auto self = weak.lock();
+                   if (!self) return;
+                   for (const kube::WriteResult& result : results)
+                     if (!result)
+                       return self->trouble("registering the webhooks failed", result.error());
+                   self->settle(ca);
+                 });
+  }
+
+  // Registrations that somebody removes come back: helm does so at the end of an upgrade from a
+  // chart that had them as its own.
+  void settle(const std::string& ca) {
+    const bool known = std::exchange(registered, ca) == ca;
+    if (!known) {
       log_info("webhook", "the webhooks are registered");
-      self->register_conversions(ca);
-      self->again(self->options.look_every);
-    });
+      register_conversions(ca);
+    }
+    again(known ? options.look_every : std::min(options.look_every, kLookAgain));
   }
 
   // CRDs of one version, and those that are not there, have nothing to convert.

@@ -24,6 +24,9 @@ struct WebhookCertificateOptions {
   Registration registration;  // but for the CA
   std::vector<const Step*> steps;
   std::vector<std::string> ip_addresses;  // besides the service's names
+  // A ClusterRole that the registrations belong to, so that they go when an installation is taken
+  // away: without a server behind them nothing could be written. Empty: to nobody.
+  std::string owner;
   std::chrono::hours lifetime{24 * 365};
   Nanos look_every{std::chrono::minutes(10)};  // at the secret, for a renewal by another replica
   std::optional<CertificateData> given;        // somebody else's, which is neither kept nor renewed

@@ -280,6 +280,29 @@ TEST_F(CertificateTest, IsMadeKeptRegisteredAndRenewed) {
   EXPECT_EQ(bundle(), ca);
 }
 
+TEST_F(CertificateTest, RegistrationsBelongToTheirOwnerAndComeBack) {
+  const kube::Resource mutating{"admissionregistration.k8s.io", "v1",
+                                "mutatingwebhookconfigurations", "MutatingWebhookConfiguration",
+                                false};
+  const kube::Key key{"", "volcano-admission-service-jobs-mutate"};
+  add({"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false},
+      "{metadata: {name: hekla-admission}}");
+  WebhookCertificateOptions chosen = options();
+  chosen.owner = "hekla-admission";
+  WebhookCertificate certificate(client_, chosen, serve());
+  certificate.start();
+  pass(1s);
+  const json::Value* found = api_.find(mutating, key);
+  ASSERT_TRUE(found);
+  const json::Array* owners = json::array_at(*found, {"metadata", "ownerReferences"});
+  ASSERT_TRUE(owners && owners->size() == 1);
+  EXPECT_EQ(json::string_at(owners->front(), {"name"}), "hekla-admission");
+  EXPECT_NE(json::string_at(owners->front(), {"uid"}), "");
+  ASSERT_TRUE(api_.remove(mutating, key));
+  pass(61s);
+  EXPECT_TRUE(api_.find(mutating, key));
+}
+
 TEST_F(CertificateTest, CrdsOfSeveralVersionsAskForConversion) {
   add(resources::custom_resource_definitions,
       "{metadata: {name: tfjobs.kubeflow.org}, spec: {versions: [{name: v1}, {name: v1beta1}]}}");

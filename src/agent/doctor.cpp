@@ -9,6 +9,7 @@
 #include "agent/gpu/gpu_driver.h"
 #include "agent/image/recipe.h"
 #include "agent/network/pod_network.h"
+#include "agent/os/process.h"
 #include "agent/rootless/holder.h"
 #include "base/disk.h"
 
@@ -21,6 +22,11 @@ Finding program_finding(const std::string& path, const std::string& why,
                         const std::string& package) {
   if (::access(path.c_str(), X_OK) == 0) return {Grade::good, path + " is installed", ""};
   return {Grade::bad, path + " is missing: " + why, "apt install " + package};
+}
+
+// Debian's, or the one that came with this program.
+std::string container_program(const std::string& name) {
+  return (bundled_directory().empty() ? "/usr/bin" : bundled_directory()) + "/" + name;
 }
 
 Finding root_finding() {
@@ -167,9 +173,9 @@ Finding judge_network(const Result<void>& tried) {
 
 std::vector<Finding> examine_machine() {
   return {root_finding(),
-          program_finding("/usr/bin/crun", "it runs the containers", "crun"),
-          program_finding("/usr/bin/conmon", "it keeps the containers' output and exit codes",
-                          "conmon"),
+          program_finding(container_program("crun"), "it runs the containers", "crun"),
+          program_finding(container_program("conmon"),
+                          "it keeps the containers' output and exit codes", "conmon"),
           program_finding("/usr/sbin/nft", "services and network policies need it", "nftables"),
           overlay_finding(),
           cgroup_finding(),

@@ -146,6 +146,8 @@ std::vector<Flag> own_flags(WebhookOptions& options) {
       Flag("--ca-cert-file", options.ca_cert_file, "the authority that signed it"),
       Flag("--webhook-service-name", options.service_name,
            "service the cluster reaches this server by"),
+      Flag("--webhook-owner", options.owner,
+           "ClusterRole that the registrations belong to: they go when it goes"),
       Flag("--webhook-url", options.url,
            "https://HOST:PORT the cluster reaches this server at, in place of the service"),
       Flag("--webhook-secret-name", options.secret_name, "Secret of the certificate"),

@@ -44,6 +44,7 @@ struct WebhookOptions : ComponentOptions {
   std::string tls_cert_file, tls_key_file, ca_cert_file;
   std::string ns = "volcano-system", service_name = "volcano-admission-service", url;
   std::string secret_name = "volcano-admission-secret";
+  std::string owner;  // a ClusterRole
   std::vector<std::string> ip_addresses;
   std::string admission_conf;
   int max_queue_depth = 5;

@@ -4,9 +4,11 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 
 namespace hekla::agent {
 namespace {
@@ -47,6 +49,14 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
+// The system's own programs have the system's libraries.
+bool needs_bundled_libraries(const std::string& program) {
+  const std::string& bundled = bundled_directory();
+  if (bundled.empty()) return false;
+  return program.starts_with(bundled) ||
+         !(program.starts_with("/usr/") || program.starts_with("/sbin/"));
+}
+
 Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> environment,
                     SpawnActions& actions, const SpawnAttributes& attributes) {
   // execve takes char* for historical reasons, so the strings are copies of our own.
@@ -57,6 +67,8 @@ Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> envi
     return out;
   };
   environment.insert(environment.end(), {kPath, kProtected});
+  if (needs_bundled_libraries(argv[0]))
+    environment.push_back("LD_LIBRARY_PATH=" + bundled_directory());
   pid_t pid = -1;
   int failed = ::posix_spawnp(&pid, argv[0].c_str(), actions.get(), attributes.get(),
                               pointers(argv).data(), pointers(environment).data());
@@ -65,6 +77,16 @@ Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> envi
 }
 
 }  // namespace
+
+const std::string& bundled_directory() {
+  static const std::string found = [] {
+    std::error_code error;
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+    std::string out = (program.parent_path().parent_path() / "lib").string();
+    return ::access((out + "/conmon").c_str(), X_OK) == 0 ? out : std::string();
+  }();
+  return found;
+}
 
 Result<Pipe> make_pipe() {
   int ends[2];

@@ -18,7 +18,12 @@ struct ProcessOutcome {
   std::string output;  // stdout and stderr together, at most 64 KiB
 };
 
-// Runs a program to its end. The environment holds PATH and a word to the OCI runtime.
+// Where a tarball of Hekla has crun, conmon and their libraries: ../lib as seen from this program.
+// Empty: this program came without them.
+const std::string& bundled_directory();
+
+// Runs a program to its end. The environment holds PATH, a word to the OCI runtime and, for
+// programs that came with this one, the place of their libraries.
 Result<ProcessOutcome> run_process(const std::vector<std::string>& argv);
 
 // run_process, failing with the program's own words unless it exits with 0.

@@ -9,6 +9,7 @@
 
 #include "agent/os/file_descriptor.h"
 #include "agent/os/files.h"
+#include "agent/os/process.h"
 #include "agent/os/user_namespace.h"
 #include "base/disk.h"
 #include "base/log.h"
@@ -30,18 +31,21 @@ std::optional<std::string> look_up(const std::string& name,
 }  // namespace
 
 std::vector<std::string> program_directories() {
-  return {"/usr/local/sbin",
-          "/usr/local/bin",
-          "/usr/sbin",
-          "/usr/bin",
-          "/sbin",
-          "/bin",
-          "/usr/local/libexec/podman",
-          "/usr/libexec/podman",
-          "/usr/lib/podman",
-          "/usr/libexec/crio",
-          "/usr/lib/crio",
-          "/usr/lib/cri-o-runc/sbin"};
+  std::vector<std::string> out{"/usr/local/sbin",
+                               "/usr/local/bin",
+                               "/usr/sbin",
+                               "/usr/bin",
+                               "/sbin",
+                               "/bin",
+                               "/usr/local/libexec/podman",
+                               "/usr/libexec/podman",
+                               "/usr/lib/podman",
+                               "/usr/libexec/crio",
+                               "/usr/lib/crio",
+                               "/usr/lib/cri-o-runc/sbin"};
+  // What came with this program has been tried with it.
+  if (!bundled_directory().empty()) out.insert(out.begin(), bundled_directory());
+  return out;
 }
 
 Result<RuntimePrograms> find_programs(const std::string& runtime,

@@ -12,6 +12,7 @@
 
 #include "agent/images.h"
 #include "agent/rootless.h"
+#include "cli/cluster_install/image_context.h"
 #include "cli/end_signal.h"
 #include "cli/platform_choice.h"
 #include "cli/shared_flags.h"
@@ -535,6 +536,25 @@ Command build_command() {
   return command;
 }
 
+// For those who build the image of `hekla install --push` themselves.
+Command context_command() {
+  auto directory = std::make_shared<std::string>();
+  return {
+      .name = "context",
+      .summary = "write the directory that the image of this program is built from",
+      .flags = {Flag("directory", *directory, "a new or empty directory").must_be_given()},
+      .run =
+          [directory] {
+            Result<void> done = write_image_context(*directory);
+            if (!done) complain(done.error().message);
+            return done ? 0 : kFailed;
+          },
+      .footer =
+          "Example:\n"
+          "  hekla image context /tmp/hekla && hekla image build -t hekla:1 /tmp/hekla",
+  };
+}
+
 Command recipes_command() {
   auto options = std::make_shared<ImageOptions>();
   return image_command("recipes",
@@ -557,6 +577,7 @@ std::vector<Command> image_commands(const Context&) {
   for (Command& command : store_commands()) group.commands.push_back(std::move(command));
   group.commands.push_back(build_command());
   group.commands.push_back(recipes_command());
+  group.commands.push_back(context_command());
   return {std::move(group)};
 }
 

@@ -34,6 +34,7 @@ Result<admission::WebhookCertificateOptions> certificate_options(
   certificate.registration.url = options.url;
   certificate.steps = TRY(enabled_steps(options));
   certificate.ip_addresses = options.ip_addresses;
+  certificate.owner = options.owner;
   if (options.tls_cert_file.empty()) return certificate;
   if (options.tls_key_file.empty() || options.ca_cert_file.empty())
     return fail(Code::bad_request,
