@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/verb.h"
+#include "dashboard/dashboard.h"
 #include "main/api_only.h"
 #include "main/components.h"
 #include "main/doctor.h"
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   context.scheduler = hekla::run_scheduler;
   context.webhook = hekla::run_webhook;
   context.doctor = hekla::run_doctor;
+  context.has_page = hekla::dashboard::has_page();
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) context.executable = argv[0];
