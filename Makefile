@@ -21,7 +21,7 @@ TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev clang-format-1
   python3-yaml openssl procps chromium
 PACKAGE_PACKAGES := g++ binutils patchelf dpkg-dev
 
-.PHONY: FORCE deps deps-test build run run-long package test test-web bench build-times tidy clean
+.PHONY: FORCE deps deps-test build run run-long package test test-web bench build-times man tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -56,9 +56,9 @@ build: deps-test
 	@echo "== building hekla and its tests ($(PRESET))"
 	$(call build_targets,hekla tests)
 
-# From nothing to a finished distributed training job on this machine.
+# From nothing to a finished distributed training job on this machine; KEEP=1 leaves the platform running.
 run: $(BUILD)/hekla
-	@$(SUDO) tools/run_demo $(BUILD)/hekla examples/quickstart/job-1.yaml
+	@$(SUDO) env KEEP=$(KEEP) tools/run_demo $(BUILD)/hekla examples/quickstart/job-1.yaml
 
 # The same with the tutorial's job exactly as written: its pod sleeps for ten minutes.
 run-long: $(BUILD)/hekla
@@ -95,6 +95,11 @@ bench: deps-test
 # CPU seconds of compiling the binary, by module.
 build-times: deps
 	@tools/build_times build/times
+
+# The manual pages, made from the tables of commands and flags.
+man: $(BUILD)/hekla
+	@$(BUILD)/hekla man build/man
+	@echo "== man build/man/hekla.1 shows the first of them"
 
 tidy:
 	@$(call install_packages,python3 git clang-format-19)

@@ -10,6 +10,7 @@
 #include "agent/image/recipe.h"
 #include "agent/network/pod_network.h"
 #include "agent/os/process.h"
+#include "agent/os/root_mount.h"
 #include "agent/rootless/holder.h"
 #include "base/disk.h"
 
@@ -41,6 +42,16 @@ Finding root_finding() {
   return {Grade::bad, "neither root nor able to run pods rootless: " + tried.error().message,
           (setting.empty() ? "" : setting + ", or ") +
               "start hekla with sudo, or use --no-agent for the API and the scheduler alone"};
+}
+
+Finding chroot_finding() {
+  Result<std::string> mounts = read_file("/proc/self/mountinfo");
+  if (!mounts)
+    return {Grade::bad, "/proc is not mounted: " + mounts.error().message,
+            "mount -t proc proc /proc"};
+  const std::string obstacle = chroot_obstacle(*mounts);
+  if (obstacle.empty()) return {Grade::good, "/ is a mount point", ""};
+  return {Grade::bad, obstacle, kChrootFix};
 }
 
 Finding overlay_finding() {
@@ -173,6 +184,7 @@ Finding judge_network(const Result<void>& tried) {
 
 std::vector<Finding> examine_machine() {
   return {root_finding(),
+          chroot_finding(),
           program_finding(container_program("crun"), "it runs the containers", "crun"),
           program_finding(container_program("conmon"),
                           "it keeps the containers' output and exit codes", "conmon"),

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "agent/network/pod_network.h"
+#include "agent/os/root_mount.h"
 
 namespace hekla::agent {
 namespace {
@@ -48,6 +49,14 @@ TEST(Doctor, ReadsTheKernelsFileSystems) {
   EXPECT_TRUE(has_file_system("nodev\tsysfs\nnodev\toverlay\n\text4\n", "overlay"));
   EXPECT_TRUE(has_file_system("\text4\n", "ext4"));
   EXPECT_FALSE(has_file_system("nodev\toverlayer\n", "overlay"));
+}
+
+TEST(Doctor, SaysThatAPlainChrootStartsNoContainers) {
+  EXPECT_EQ(chroot_obstacle("22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n"
+                            "23 22 0:5 / /proc rw - proc proc rw\n"),
+            "");
+  EXPECT_EQ(chroot_obstacle("23 22 0:5 / /proc rw - proc proc rw\n"),
+            "/ is no mount point, as in a plain chroot, where no container can be started");
 }
 
 }  // namespace

@@ -1,17 +1,52 @@
 #include "base/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <mutex>
 
 #include "base/log_ring.h"
 
 namespace hekla {
 namespace {
 
+// Standard error, or whoever wants the lines instead.
+class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void set_writer(std::function<void(std::string_view)> writer) {
+    std::lock_guard lock(mutex_);
+    writer_ = std::move(writer);
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    if (!writer_) {
+      std::fwrite(text.data(), 1, text.size(), stderr);
+      return;
+    }
+    std::string_view line(text.data(), text.size());
+    while (line.ends_with('\n')) line.remove_suffix(1);
+    writer_(line);
+  }
+  void flush_() override { std::fflush(stderr); }
+
+ private:
+  std::function<void(std::string_view)> writer_;
+};
+
+LineSink& sink() {
+  static const auto instance = std::make_shared<LineSink>();
+  return *instance;
+}
+
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
-    auto made = std::make_shared<spdlog::logger>("hekla",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    // The sink lives as long as the process, whoever else holds it.
+    auto made = std::make_shared<spdlog::logger>(
+        "hekla", std::shared_ptr<spdlog::sinks::sink>(&sink(), [](spdlog::sinks::sink*) {}));
     made->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
     made->set_level(spdlog::level::info);
     made->flush_on(spdlog::level::debug);
@@ -48,6 +83,10 @@ bool needs_quotes(std::string_view text) {
 }  // namespace
 
 void set_log_level(LogLevel level) { logger().set_level(level_of(level)); }
+
+void set_log_writer(std::function<void(std::string_view)> writer) {
+  sink().set_writer(std::move(writer));
+}
 
 void set_log_capture(LogCapture next) { capture() = std::move(next); }
 

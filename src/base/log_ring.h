@@ -20,6 +20,10 @@ namespace hekla {
 using LogCapture = std::function<void(std::string_view component, std::string_view line)>;
 void set_log_capture(LogCapture capture);
 
+// Takes the lines in place of stderr, one at a time and without their ends; null: stderr again. No
+// call is under way any more when this returns.
+void set_log_writer(std::function<void(std::string_view line)> writer);
+
 struct LogLine {
   std::uint64_t number = 0;  // counts all lines of the ring, from 1
   WallTime at;

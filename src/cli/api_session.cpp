@@ -5,7 +5,9 @@
 #include <iterator>
 
 #include "base/disk.h"
+#include "base/nearest.h"
 #include "json/parse.h"
+#include "json/yaml_lines.h"
 
 namespace hekla::cli {
 namespace {
@@ -19,7 +21,62 @@ Error error_from(const net::Response& response) {
                "the server answered " + std::to_string(response.status)};
 }
 
+bool is_path_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '[' || c == ']' || c == '_' || c == '-' || c == '/';
+}
+
+// The first path of a field in a message: unknown field "spec.a", spec.tasks[0].b: Invalid value.
+std::string_view path_in(std::string_view message) {
+  for (std::string_view root : {"spec", "metadata", "status", "data", "apiVersion", "kind"})
+    for (std::size_t at = message.find(root); at != std::string_view::npos;
+         at = message.find(root, at + 1)) {
+      if (at > 0 && message[at - 1] != ' ' && message[at - 1] != '"') continue;
+      std::size_t end = at;
+      while (end < message.size() && is_path_character(message[end])) ++end;
+      const std::string_view path = message.substr(at, end - at);
+      if (path.find_first_of(".[") != std::string_view::npos) return path;
+    }
+  constexpr std::string_view kUnknown = "unknown field \"";
+  if (const std::size_t at = message.find(kUnknown); at != std::string_view::npos) {
+    const std::string_view rest = message.substr(at + kUnknown.size());
+    return rest.substr(0, rest.find('"'));
+  }
+  return {};
+}
+
+// The hint: what else the server has under such a kind or version.
+std::string kind_hint(ApiSession& session, const json::Value* served, const std::string& kind) {
+  if (served) {
+    std::vector<std::string> kinds;
+    if (const json::Array* resources = json::array_at(*served, {"resources"}))
+      for (const json::Value& resource : *resources)
+        kinds.emplace_back(json::string_at(resource, {"kind"}));
+    const std::string near = nearest_name(kind, kinds);
+    return near.empty() ? "" : ", did you mean " + near + "?";
+  }
+  std::string versions;
+  Result<json::Value> groups = session.call("GET", "/apis");
+  const json::Array* list = groups ? json::array_at(*groups, {"groups"}) : nullptr;
+  for (std::size_t i = 0; list && i < list->size(); ++i) {
+    const std::string version(json::string_at((*list)[i], {"preferredVersion", "groupVersion"}));
+    Result<json::Value> one = session.call("GET", "/apis/" + version);
+    const json::Array* resources = one ? json::array_at(*one, {"resources"}) : nullptr;
+    for (std::size_t j = 0; resources && j < resources->size(); ++j)
+      if (json::string_at((*resources)[j], {"kind"}) == kind &&
+          json::string_at((*resources)[j], {"name"}).find('/') == std::string_view::npos)
+        versions += (versions.empty() ? "" : ", ") + version;
+  }
+  return versions.empty() ? "" : "; a " + kind + " is served as " + versions;
+}
+
 }  // namespace
+
+std::string Manifest::place_of(std::string_view message) const {
+  if (!text) return file;
+  const std::string path = within + std::string(path_in(message));
+  return file + ":" + std::to_string(json::yaml_line_of(*text, line, path));
+}
 
 Result<std::vector<Manifest>> read_manifests(const std::vector<std::string>& files) {
   std::vector<Manifest> manifests;
@@ -31,17 +88,20 @@ Result<std::vector<Manifest>> read_manifests(const std::vector<std::string>& fil
       text = TRY(read_file(file));
     auto documents = json::parse_yaml(text);
     if (!documents) return fail(Code::bad_request, file + ": " + documents.error().message);
+    const auto whole = std::make_shared<const std::string>(std::move(text));
     for (json::YamlDocument& document : *documents) {
       const json::Array* items = json::array_at(document.value, {"items"});
       if (items && json::string_at(document.value, {"kind"}).ends_with("List")) {
-        for (const json::Value& item : *items) manifests.push_back({item, file, document.line});
+        for (std::size_t i = 0; i < items->size(); ++i)
+          manifests.push_back(
+              {(*items)[i], file, document.line, whole, "items[" + std::to_string(i) + "]."});
         continue;
       }
       if (json::string_at(document.value, {"kind"}).empty() ||
           json::string_at(document.value, {"apiVersion"}).empty())
         return fail(Code::bad_request, file + ":" + std::to_string(document.line) +
                                            ": this document has no apiVersion and kind");
-      manifests.push_back({std::move(document.value), file, document.line});
+      manifests.push_back({std::move(document.value), file, document.line, whole, {}});
     }
   }
   return manifests;
@@ -113,8 +173,8 @@ Result<kube::Resource> ApiSession::resource_of(const json::Value& object) {
           return kube::Resource{group, version, name, kind,
                                 json::bool_at(resource, {"namespaced"})};
       }
-  return fail(Code::not_found,
-              "no matches for kind \"" + kind + "\" in version \"" + api_version + "\"");
+  return fail(Code::not_found, "no matches for kind \"" + kind + "\" in version \"" + api_version +
+                                   "\"" + kind_hint(*this, served ? &*served : nullptr, kind));
 }
 
 std::string ApiSession::path_of(const kube::Resource& resource, const std::string& ns,

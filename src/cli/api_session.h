@@ -20,7 +20,12 @@ inline constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s
 struct Manifest {
   json::Value object;
   std::string file;
-  int line = 1;
+  int line = 1;                             // of its document
+  std::shared_ptr<const std::string> text;  // of the file; null: it was no file
+  std::string within;                       // "items[2].": of a list
+
+  // "job.yaml:12": where the field that the server's message names stands, or the object.
+  std::string place_of(std::string_view message) const;
 };
 
 // YAML or JSON, several documents and List objects; "-" is standard input.

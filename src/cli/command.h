@@ -20,6 +20,7 @@ struct Command {
   std::vector<Command> commands;  // below it; if there are some, one must be named
   bool hidden = false;            // not in the help
   std::string version;            // what --version prints; empty: there is no such flag
+  std::string group;              // under which title the help lists it
 };
 
 // Runs the command that the arguments (without the program's name) name; its exit code, or kUsage
@@ -28,6 +29,12 @@ int run_command_line(const Command& root, std::vector<std::string> arguments);
 
 // docs/flags.md: every command with its flags.
 std::string flags_document(const Command& root);
+
+// A manual page for the program and one for each command.
+struct ManPage {
+  std::string file, text;  // "hekla-up.1"
+};
+std::vector<ManPage> man_pages(const Command& root);
 
 // The script for bash, zsh or fish; other shells are an error that names these.
 Result<std::string> completion_script(const std::string& shell, const Command& root);

@@ -1,6 +1,8 @@
 // The only place that knows CLI11: a tree of commands becomes its parser.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
+#include <utility>
 
 #include "base/nearest.h"
 #include "cli/command.h"
@@ -39,11 +41,27 @@ void add_flag(CLI::App& app, const Flag& flag, bool beside_positionals) {
   else
     add_value(app, flag, beside_positionals, option);
   if (flag.required) option->required();
-  if (flag.hidden)
-    option->group("");
-  else if (!flag.group.empty())
-    option->group(flag.group);
+  // Flags of a group are named together at the end.
+  if (flag.hidden || !flag.group.empty()) option->group("");
   if (std::string text = flag.shown_default(); !text.empty()) option->default_str(text);
+}
+
+// "Flags of hekla up, for a platform it starts: --data-dir, ..." in lines of 100 characters.
+std::string grouped_flags(const Command& command) {
+  std::string text, group, line;
+  auto end_line = [&] { text += std::exchange(line, "  ") + "\n"; };
+  for (const Flag& flag : command.flags) {
+    if (flag.hidden || flag.group.empty()) continue;
+    if (group != flag.group) {
+      if (!group.empty()) end_line();
+      group = flag.group;
+      line = group + ":";
+    }
+    if (line.size() + flag.long_name().size() > 98) end_line();
+    line += " " + flag.long_name();
+  }
+  if (!group.empty()) end_line();
+  return text;
 }
 
 void declare(CLI::App& app, const Command& command, int& exit_code) {
@@ -54,10 +72,14 @@ void declare(CLI::App& app, const Command& command, int& exit_code) {
   for (const Flag& flag : command.flags) add_flag(app, flag, positionals);
   for (const std::string& alias : command.aliases) app.alias(alias);
   if (command.hidden) app.group("");
-  for (const Command& below : command.commands)
-    declare(*app.add_subcommand(below.name), below, exit_code);
+  for (const Command& below : command.commands) {
+    CLI::App& made = *app.add_subcommand(below.name);
+    if (!below.group.empty()) made.group(below.group);
+    declare(made, below, exit_code);
+  }
   if (!command.commands.empty()) app.require_subcommand(1);
-  app.footer(command.footer);  // after those below, which would inherit it
+  // After those below, which would inherit it.
+  app.footer(grouped_flags(command) + command.footer);
   if (command.run) app.callback([&command, &exit_code] { exit_code = command.run(); });
 }
 
@@ -108,6 +130,10 @@ int run_command_line(const Command& root, std::vector<std::string> arguments) {
   app.name(root.name);
   int exit_code = 0;
   declare(app, root, exit_code);
+  if (arguments.empty()) {
+    std::fputs(app.help().c_str(), stderr);
+    return kUsage;
+  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(std::move(arguments));

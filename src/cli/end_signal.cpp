@@ -88,9 +88,20 @@ int EndSignal::wait() {
   return first_;
 }
 
+int EndSignal::wait_for(Nanos timeout) {
+  std::unique_lock lock(mutex_);
+  arrived_.wait_for(lock, timeout, [this] { return count_ > 0; });
+  return first_;
+}
+
 int EndSignal::first() const {
   std::lock_guard lock(mutex_);
   return first_;
+}
+
+int EndSignal::value() const {
+  std::lock_guard lock(mutex_);
+  return value_;
 }
 
 void EndSignal::on_signal(Handler handler) {
@@ -99,10 +110,13 @@ void EndSignal::on_signal(Handler handler) {
   if (handler_ && count_ > 0) handler_(first_, count_);
 }
 
-void EndSignal::received(int signal) {
+void EndSignal::received(int signal, int value) {
   std::lock_guard lock(mutex_);
   ++count_;
-  if (count_ == 1) first_ = signal;
+  if (count_ == 1) {
+    first_ = signal;
+    value_ = value;
+  }
   if (count_ >= kAtOnce || (count_ > 1 && !handler_)) die_of(signal);
   arrived_.notify_all();
   if (handler_) handler_(signal, count_);
@@ -117,10 +131,10 @@ void EndSignal::watch(bool output) {
     if (ready[0].revents != 0) return;
     signalfd_siginfo info{};
     while (::read(signals_, &info, sizeof info) == sizeof info)
-      received(static_cast<int>(info.ssi_signo));
+      received(static_cast<int>(info.ssi_signo), info.ssi_code == SI_QUEUE ? info.ssi_int : 0);
     if (ready[2].revents == 0) continue;
     output = false;
-    if (first() == 0) received(SIGPIPE);
+    if (first() == 0) received(SIGPIPE, 0);
   }
 }
 

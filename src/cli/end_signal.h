@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/loop.h"
 
 namespace hekla::cli {
@@ -25,6 +26,10 @@ class EndSignal {
 
   // Blocks until the first signal; its number.
   int wait();
+  // The same, but no longer than this: 0 when none has come.
+  int wait_for(Nanos timeout);
+  // The value that came with the first signal; 0: it was sent without one.
+  int value() const;
   // The first signal, 0 if there was none.
   int first() const;
 
@@ -37,13 +42,13 @@ class EndSignal {
 
  private:
   void watch(bool output);
-  void received(int signal);
+  void received(int signal, int value);
 
   const sigset_t ending_;
   int signals_ = -1, stop_ = -1;  // descriptors
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  int first_ = 0, count_ = 0;
+  int first_ = 0, value_ = 0, count_ = 0;
   Handler handler_;
   WorkerPool watcher_{"signals", 1};
 };

@@ -190,6 +190,10 @@ Flag&& Flag::not_in_help() && {
   hidden = true;
   return std::move(*this);
 }
+Flag&& Flag::completed_with(Names names) && {
+  completes = names;
+  return std::move(*this);
+}
 Flag&& Flag::needed_to_stop() && {
   stops = true;
   return std::move(*this);

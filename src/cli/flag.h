@@ -25,6 +25,9 @@ ValueRule between(std::int64_t low, std::int64_t high);
 ValueRule at_least(std::int64_t low);
 ValueRule existing_file();
 
+// The shells' completion offers these for a value: files, or names that the cluster knows.
+enum class Names : std::uint8_t { files, objects, jobs, jobs_and_pods, namespaces, queues };
+
 struct Flag {
   // "-n,--namespace" with dashes; a name without is an argument that is told by its place. The
   // variable, which must outlive the parse, holds the default.
@@ -47,12 +50,13 @@ struct Flag {
 
   Flag&& with(ValueRule rule) &&;
   Flag&& split_at(char one) &&;              // one text may hold several values
-  Flag&& in_group(std::string title) &&;     // of the help
+  Flag&& in_group(std::string title) &&;     // of the help, which only names them
   Flag&& with_default(std::string text) &&;  // for the help, where it depends on the machine
   Flag&& from_environment(std::string variable) &&;  // where it is not given
   Flag&& value_optional() &&;
   Flag&& must_be_given() &&;
   Flag&& not_in_help() &&;
+  Flag&& completed_with(Names names) &&;
   Flag&& needed_to_stop() &&;  // decides whose pods there are, so `hekla down` repeats it
 
   bool is_positional() const { return !names.starts_with('-'); }
@@ -63,6 +67,7 @@ struct Flag {
   enum class Takes : std::uint8_t { nothing, perhaps_a_value, a_value, values };
   std::string names, help, type = "TEXT", group, default_text, environment;
   Takes takes = Takes::a_value;
+  Names completes = Names::files;
   char delimiter = 0;
   bool required = false, hidden = false, stops = false;
   std::vector<ValueRule> rules;

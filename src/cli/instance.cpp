@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "cli/status/log_file.h"
+#include "cli/status/running.h"
 
 extern char** environ;
 
@@ -41,7 +43,20 @@ bool is_locked(const std::string& data_dir) {
 
 void nap() { ::poll(nullptr, 0, 20); }
 
+// A process that has ended and that nobody has waited for yet runs no program any more.
+bool is_alive(int pid) {
+  char program[1];
+  return ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), program, 1) > 0;
+}
+
 }  // namespace
+
+Result<void> check_readable(const std::string& data_dir) {
+  if (::access(lock_path(data_dir).c_str(), R_OK) == 0 || errno != EACCES) return {};
+  return fail(Code::forbidden, "you may not read " + data_dir +
+                                   ", where another user's platform has its data: use sudo, or "
+                                   "name a directory of yours with --data-dir");
+}
 
 std::optional<Instance> find_instance(const std::string& data_dir) {
   if (!is_locked(data_dir)) return std::nullopt;
@@ -58,9 +73,12 @@ Result<std::unique_ptr<InstanceLock>> InstanceLock::take(const std::string& data
   if (fd < 0) return fail(Code::internal, "open " + path + ": " + std::strerror(errno));
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     ::close(fd);
-    return fail(Code::conflict, "hekla is already running on " + data_dir + " (pid " +
-                                    std::to_string(read_pid(data_dir)) +
-                                    "); stop it with: hekla down --data-dir " + data_dir);
+    const int pid = read_pid(data_dir);
+    const std::optional<Running> facts = read_running(data_dir, pid);
+    const std::string where = facts ? " at " + facts->url : "";
+    return fail(Code::conflict, "hekla is already running on " + data_dir + where + " (pid " +
+                                    std::to_string(pid) + "); hekla status --data-dir " + data_dir +
+                                    " tells more, hekla down --data-dir " + data_dir + " stops it");
   }
   std::string pid = std::to_string(::getpid()) + "\n";
   if (::ftruncate(fd, 0) != 0 || ::write(fd, pid.data(), pid.size()) < 0)
@@ -78,12 +96,17 @@ bool has_left_pods(const std::string& data_dir) {
 
 InstanceLock::~InstanceLock() { ::close(fd_); }
 
-Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds timeout) {
+Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds timeout,
+                           PodsAtStop pods) {
   int pid = read_pid(data_dir);
   if (pid <= 1 || !is_locked(data_dir)) return {};
-  if (::kill(pid, SIGTERM) != 0)
+  sigval bears{};
+  bears.sival_int = pods == PodsAtStop::keep ? kKeepPods : 0;
+  if (::sigqueue(pid, SIGTERM, bears) != 0)
     return fail(Code::forbidden,
                 "signal process " + std::to_string(pid) + ": " + std::strerror(errno));
+  // A second signal, of another kind, lets nobody have time.
+  if (pods == PodsAtStop::end_now) ::kill(pid, SIGINT);
   MonoTime deadline = real_clock().mono() + timeout;
   while (is_locked(data_dir)) {
     if (real_clock().mono() > deadline)
@@ -91,17 +114,23 @@ Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds tim
                                      std::to_string(timeout.count()) + " s");
     nap();
   }
+  // The lock is free a moment before the process is gone.
+  while (is_alive(pid) && real_clock().mono() < deadline) nap();
   return {};
 }
 
 Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& executable,
                                                             std::vector<std::string> arguments,
-                                                            std::chrono::seconds timeout) {
+                                                            std::chrono::seconds timeout,
+                                                            const std::string& log) {
+  if (!log.empty()) TRY(begin_log(log));
   int pipe_fds[2];
   if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return fail(Code::internal, "pipe: no descriptors left");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], STDOUT_FILENO);
+  if (!log.empty())
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_APPEND, 0);
   // Its own process group: Ctrl-C reaches us first, and we stop it in order.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -138,7 +167,11 @@ Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& e
                   "hekla up was not ready within " + std::to_string(timeout.count()) + " s");
     char buffer[512];
     ssize_t n = ::read(child->output_, buffer, sizeof buffer);
-    if (n <= 0) return fail(Code::unavailable, "hekla up ended before it was ready");
+    if (n <= 0) {
+      const std::string complaint = log.empty() ? "" : last_complaint(log);
+      return fail(Code::unavailable,
+                  complaint.empty() ? "hekla up ended before it was ready" : complaint);
+    }
     child->ready_line_.append(buffer, static_cast<std::size_t>(n));
   }
   child->ready_line_.resize(child->ready_line_.find('\n'));

@@ -7,7 +7,9 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "cli/live/progress.h"
 #include "json/go_text.h"
+#include "json/jsonpath.h"
 #include "json/parse.h"
 
 namespace hekla::cli {
@@ -102,6 +104,17 @@ void add_rows(const json::Value& table, bool wide, bool with_namespace, bool hea
   }
 }
 
+// Of a list the path begins at the list, as kubectl has it: {.items[*].metadata.name}.
+Result<bool> print_path(const json::Value& object, const std::string& text) {
+  Result<json::JsonPath> path = json::JsonPath::parse(text);
+  if (!path) return fail(Code::bad_request, "-o jsonpath=" + text + ": " + path.error().message);
+  std::string out;
+  for (const json::Value* value : path->find(object))
+    out += (out.empty() ? "" : " ") + cell_text(*value);
+  std::printf("%s\n", out.c_str());
+  return true;
+}
+
 // Prints one type; false when nothing was found.
 Result<bool> get_type(ApiSession& session, const GetOptions& options, const Wanted& wanted) {
   kube::Resource resource = TRY(find_resource(session, wanted.type));
@@ -143,6 +156,8 @@ Result<bool> get_type(ApiSession& session, const GetOptions& options, const Want
           ? objects[0]
           : json::Value(json::Object{
                 {"apiVersion", "v1"}, {"items", std::move(objects)}, {"kind", "List"}});
+  if (options.output.starts_with("jsonpath="))
+    return print_path(shown, options.output.substr(options.output.find('=') + 1));
   std::string text =
       options.output == "yaml" ? json::to_yaml(shown) : json::serialize_pretty(shown, 4) + "\n";
   std::fputs(text.c_str(), stdout);
@@ -321,8 +336,8 @@ Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
     };
     // The rest of the file is applied all the same, as kubectl does.
     if (Result<void> done = one(); !done) {
-      std::fprintf(stderr, "Error from server: %s:%d: %s\n", manifest.file.c_str(), manifest.line,
-                   done.error().message.c_str());
+      std::fprintf(stderr, "Error from server: %s: %s\n",
+                   manifest.place_of(done.error().message).c_str(), done.error().message.c_str());
       if (!first) first = done.error();
     }
   }
@@ -341,15 +356,16 @@ Result<void> delete_files(ApiSession& session, const ApplyOptions& options) {
 
 Result<void> delete_objects(ApiSession& session, const GetOptions& options) {
   if (options.what.empty())
-    return fail(
-        Code::bad_request,
-        "name what to delete: TYPE NAME..., TYPE -l LABELS, or -f FILE (see hekla delete --help)");
+    return fail(Code::bad_request,
+                "name what to delete: TYPE NAME..., TYPE -l LABELS, TYPE --all, or -f FILE (see "
+                "hekla delete "
+                "--help)");
   std::vector<Doomed> all;
   for (const Wanted& wanted : wanted_of(options.what)) {
     kube::Resource resource = TRY(find_resource(session, wanted.type));
     std::string ns = namespace_of(session, options);
     std::vector<std::string> names = wanted.names;
-    if (names.empty() && !options.selector.empty()) {
+    if (names.empty() && (options.all || !options.selector.empty())) {
       json::Value list =
           TRY(session.call("GET", ApiSession::path_of(resource, ns) +
                                       "?labelSelector=" + net::url_encode(options.selector)));
@@ -414,7 +430,9 @@ Result<void> wait_for(ApiSession& session, const GetOptions& options, const std:
     kube::Resource resource = TRY(find_resource(session, wanted.type));
     if (wanted.names.empty() || wanted.names[0].empty())
       return fail(Code::bad_request, "resource(s) were provided, but no name was specified");
-    for (const std::string& name : wanted.names)
+    for (const std::string& name : wanted.names) {
+      const Progress progress(options.quiet,
+                              "waiting for " + condition + " of " + resource.plural + "/" + name);
       while (true) {
         Result<json::Value> object = session.call(
             "GET", ApiSession::path_of(resource, namespace_of(session, options), name));
@@ -429,6 +447,7 @@ Result<void> wait_for(ApiSession& session, const GetOptions& options, const std:
                       "timed out waiting for the condition on " + resource.plural + "/" + name);
         ::poll(nullptr, 0, 200);
       }
+    }
   }
   return {};
 }

@@ -12,7 +12,8 @@ namespace hekla::cli {
 struct GetOptions {
   std::vector<std::string> what;  // TYPE [NAME...] or TYPE/NAME...
   std::string ns, selector, output;
-  bool all_namespaces = false, watch = false;
+  bool all_namespaces = false, watch = false, quiet = false;
+  bool all = false;  // of the type, where names are asked for
 };
 // "vcjob/j pod/p" and "vcjob j k" both become types with names.
 struct Wanted {
@@ -52,12 +53,16 @@ Result<void> describe_objects(ApiSession& session, const GetOptions& options);
 // `condition` is kubectl's --for: delete, condition=NAME[=VALUE], jsonpath={.a.b}=VALUE.
 Result<void> wait_for(ApiSession& session, const GetOptions& options, const std::string& condition,
                       std::chrono::seconds timeout);
+// Until jobs, by NAME or TYPE/NAME, have ended; one that has not ended well is an error (logs.cpp).
+Result<void> wait_for_jobs(ApiSession& session, const GetOptions& options,
+                           std::chrono::seconds timeout);
 
 struct LogOptions {
   std::string what;  // NAME or TYPE/NAME of a pod or a job
   std::string ns, container;
-  bool follow = false;
+  bool follow = false, previous = false, timestamps = false;
   int tail = -1;
+  std::int64_t since_seconds = 0;
 };
 // Prints the log of a pod, or those of all pods of a job, also of pods that are gone (logs.cpp).
 Result<void> print_logs(ApiSession& session, const LogOptions& options);

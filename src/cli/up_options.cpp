@@ -48,6 +48,9 @@ std::vector<Flag> server_flags(UpOptions& options) {
       data_dir_flag(options.data_dir, "where everything durable lives"),
       Flag("--kubeconfig-out", options.kubeconfig_out,
            "write the admin kubeconfig here too (mode 0600)"),
+      Flag("--merge-kubeconfig", options.merge_kubeconfig,
+           "add a context to your own kubeconfig ($KUBECONFIG, else ~/.kube/config): hekla, for "
+           "another data directory hekla-NAME"),
       Flag("--listen", options.listen,
            "ADDR:PORT of the API server; port 0 takes a free one (default: 127.0.0.1 and a "
            "free port, kept for later starts)"),
@@ -182,6 +185,8 @@ std::vector<Flag> process_flags(UpOptions& options) {
           .with(at_least(1))};
   append(flags, audit_flags(options.audit));
   append(flags, {log_level_flag(options.log_level),
+                 Flag("--quiet", options.quiet,
+                      "plain lines on a terminal too, and no progress (CI=true does the same)"),
                  Flag("--only-stop", options.only_stop, "").not_in_help().needed_to_stop(),
                  Flag("--end-with-output", options.end_with_output, "").not_in_help()});
   return flags;

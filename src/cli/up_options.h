@@ -41,6 +41,7 @@ struct UpOptions {
   AuditFlags audit;
   WebFlags web;
   std::string log_level = "warn";
+  bool merge_kubeconfig = false, quiet = false;
   bool only_stop = false;        // of `hekla down`: no scheduler and no controllers, pods only end
   bool end_with_output = false;  // of `hekla run`: ends when nobody reads its output any more
 

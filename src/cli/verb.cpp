@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "cli/component_flags.h"
 
@@ -38,6 +39,47 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   return arguments;
 }
 
+// The titles of the help, and their commands in the order in which somebody meets them.
+struct HelpGroup {
+  const char* title;
+  std::vector<std::string_view> commands;
+};
+
+const std::vector<HelpGroup>& help_groups() {
+  static const std::vector<HelpGroup> groups = {
+      {"Every day",
+       {"up", "status", "down", "run", "train", "top", "explain", "logs", "events", "wait", "get",
+        "describe", "apply", "delete", "dashboard"}},
+      {"Workbench and pipelines",
+       {"notebook", "tensorboard", "volume", "profile", "pipeline", "experiment", "recurring"}},
+      {"Volcano's vcctl", {"job", "queue", "pod", "jobflow", "jobtemplate"}},
+      {"Administration",
+       {"doctor", "user", "image", "backup", "restore", "completion", "version", "help"}},
+      {"On a cluster that is there",
+       {"operator", "web", "pipelines", "scheduler", "controllers", "webhook"}},
+      {"Testing", {"simulate", "apiserver", "etcd"}}};
+  return groups;
+}
+
+// Commands that no group names come last.
+void arrange(std::vector<Command>& commands) {
+  std::vector<Command> arranged;
+  auto take = [&](std::string_view name, const char* title) {
+    auto found = std::ranges::find(commands, name, &Command::name);
+    if (found == commands.end()) return;
+    if (!found->hidden) found->group = title;
+    arranged.push_back(std::move(*found));
+    commands.erase(found);
+  };
+  for (const HelpGroup& group : help_groups())
+    for (std::string_view name : group.commands) take(name, group.title);
+  for (Command& rest : commands) {
+    if (!rest.hidden) rest.group = "More";
+    arranged.push_back(std::move(rest));
+  }
+  commands = std::move(arranged);
+}
+
 }  // namespace
 
 Command all_commands(const Context& context) {
@@ -47,12 +89,22 @@ Command all_commands(const Context& context) {
       "Volcano and Kubeflow in one binary: gang-scheduled training jobs on the Kubernetes API.";
   root.version = version_text();
   root.footer =
-      "Examples:\n"
-      "  hekla up                          run the platform on this machine\n"
-      "  hekla run -f job.yaml             apply a job, follow it, exit with its outcome\n"
-      "  kubectl --kubeconfig /var/lib/hekla/admin.kubeconfig get vcjob";
+      "A first hour:\n"
+      "  hekla doctor                        can this machine run pods?\n"
+      "  hekla up --detach                   the platform, in the background\n"
+      "  hekla run -f job.yaml               a job: follow it, exit with its outcome\n"
+      "  hekla run --replicas 4 -- python train.py\n"
+      "  hekla top                           who uses what\n"
+      "  hekla explain job NAME              why it waits, and what helps\n"
+      "  hekla dashboard                     all of it in a browser\n"
+      "  hekla down                          end it, gracefully\n"
+      "With kubectl: export KUBECONFIG=/var/lib/hekla/admin.kubeconfig (hekla status shows yours)\n"
+      "Exit codes: 0 done, 1 failed, 2 a mistake on the command line, 3 the platform does not run "
+      "or "
+      "answer";
   for (const Verb* verb : all_verbs())
     for (Command& command : verb->commands(context)) root.commands.push_back(std::move(command));
+  arrange(root.commands);
   return root;
 }
 

@@ -37,6 +37,7 @@ struct Context {
   // Examines the machine and prints what it finds; 1 when pods could not run.
   std::function<int()> doctor;
   std::string executable;  // the path of this program, to start it again
+  bool has_page = false;   // the dashboard's files are in it
 };
 
 struct Verb {

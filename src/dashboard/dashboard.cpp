@@ -113,4 +113,6 @@ kube::WebRoutes Dashboard::routes() {
   return out;
 }
 
+bool has_page() { return !assets().empty(); }
+
 }  // namespace hekla::dashboard

@@ -25,6 +25,9 @@ struct Options {
   StreamLimits stream_limits = {};
 };
 
+// Whether the page's files are in this binary.
+bool has_page();
+
 // Must outlive the server that its routes are given to.
 class Dashboard {
  public:

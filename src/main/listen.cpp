@@ -4,6 +4,7 @@
 
 #include "base/disk.h"
 #include "base/log.h"
+#include "main/port_holder.h"
 
 namespace hekla {
 namespace {
@@ -58,12 +59,17 @@ Result<net::Socket> listen_on_kept(const KeptPort& kept, const std::string& want
     if (!listener) listener = net::listen_on(address.address, kept.usual);
     if (!listener) listener = net::listen_on(address.address, 0);
   }
-  if (!listener)
-    return fail(listener.error().code, listener.error().message + "; choose another address with " +
-                                           kept.flag + " ADDR:PORT");
+  if (!listener) return std::unexpected(listen_error(listener.error(), address.port, kept.flag));
   address.port = net::local_port(*listener);
   keep_port(file, address.port);
   return listener;
+}
+
+Error listen_error(const Error& error, std::uint16_t port, const std::string& flag) {
+  const std::string holder = port_holder(port);
+  return Error{error.code, error.message + (holder.empty() ? "" : " by " + holder) +
+                               "; choose another address with " + flag +
+                               " ADDR:PORT (port 0 takes a free one)"};
 }
 
 void remember_port(const std::string& data_dir, std::uint16_t port) {

@@ -27,6 +27,8 @@ struct KeptPort {
 };
 Result<net::Socket> listen_on_kept(const KeptPort& kept, const std::string& wanted,
                                    const std::string& data_dir, ListenAddress& address);
+// The address is taken or no address of this machine: by whom, and which flag chooses another.
+Error listen_error(const Error& error, std::uint16_t port, const std::string& flag);
 // Kubeconfigs handed out keep working after a restart.
 void remember_port(const std::string& data_dir, std::uint16_t port);
 

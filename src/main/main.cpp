@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/verb.h"
+#include "dashboard/dashboard.h"
 #include "main/api_only.h"
 #include "main/cluster/components.h"
 #include "main/cluster/operator.h"
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
   context.operate = hekla::run_operator;
   context.web = hekla::run_web;
   context.doctor = hekla::run_doctor;
+  context.has_page = hekla::dashboard::has_page();
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) context.executable = argv[0];

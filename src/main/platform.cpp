@@ -207,7 +207,7 @@ struct Platform::Parts {
   // Returns when the object exists.
   Result<void> await(const std::string& what, const kube::Resource& resource,
                      const std::string& name);
-  void stop();
+  void stop(bool keep_pods);
   void remove_live_pods();
 };
 
@@ -226,10 +226,7 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   names.emplace_back(kApiServiceAddress);
   pki = TRY(load_or_make_pki(options.data_dir, names, real_clock()));
   Result<net::Socket> listener = net::listen_on(listen.address, listen.port);
-  if (!listener)
-    return fail(listener.error().code,
-                listener.error().message +
-                    "; choose another address with --listen ADDR:PORT (port 0 takes a free one)");
+  if (!listener) return std::unexpected(listen_error(listener.error(), listen.port, "--listen"));
   port = net::local_port(*listener);
 
   apiserver::Options api_options = TRY(api_options_for(options));
@@ -479,10 +476,10 @@ void Platform::Parts::remove_live_pods() {
   });
 }
 
-void Platform::Parts::stop() {
+void Platform::Parts::stop(bool keep_pods) {
   if (agent && !std::exchange(stopping, true)) {
-    Result<void> ended = wait_for<void>("ending pods", kStopTimeout, [this](auto done) {
-      agent->shutdown(false, [done] { done({}); });
+    Result<void> ended = wait_for<void>("ending pods", kStopTimeout, [&](auto done) {
+      agent->shutdown(keep_pods, [done] { done({}); });
     });
     if (!ended) log_error("main", ended.error().message);
   }
@@ -544,9 +541,9 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
 
 Platform::Platform(Private, std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-Platform::~Platform() { parts_->stop(); }
+Platform::~Platform() { parts_->stop(false); }
 
-void Platform::stop() { parts_->stop(); }
+void Platform::stop(bool keep_pods) { parts_->stop(keep_pods); }
 void Platform::hurry() {
   parts_->cluster_loop.post([parts = parts_.get()] { parts->remove_live_pods(); });
 }

@@ -26,8 +26,9 @@ class Platform {
   // Calls stop().
   ~Platform();
 
-  // Ends pods gracefully, then every component; afterwards nothing of it runs. Once is enough.
-  void stop();
+  // Ends pods gracefully, or leaves them to the next start, then every component; afterwards
+  // nothing else of it runs. Once is enough.
+  void stop(bool keep_pods = false);
   // From any thread while stop() is under way: pods get no more time to end.
   void hurry();
 

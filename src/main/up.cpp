@@ -2,12 +2,11 @@
 
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "agent/rootless.h"
 #include "base/clock.h"
 #include "cli/end_signal.h"
 #include "cli/instance.h"
+#include "cli/up_front.h"
 #include "cli/up_options.h"
 #include "cli/verb.h"
 #include "main/platform.h"
@@ -23,37 +22,40 @@ LogLevel log_level_of(const std::string& name) {
 
 namespace {
 
-int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
+int run_platform(const cli::UpOptions& options, const agent::Holder* rootless, bool& keep_pods) {
   cli::EndSignal end(options.end_with_output ? cli::EndSignal::Output::until_closed
                                              : cli::EndSignal::Output::ignored);
+  cli::UpFront front(options);
   MonoTime begin = real_clock().mono();
   Result<std::unique_ptr<Platform>> platform = Platform::start(options);
   if (!platform) {
+    front.failed();
     cli::complain(platform.error().message);
     return cli::kFailed;
   }
-  double ms = std::chrono::duration<double, std::milli>(real_clock().mono() - begin).count();
-  std::printf("hekla is ready at %s after %.0f ms: %s; KUBECONFIG=%s\n", (*platform)->url().c_str(),
-              ms, (*platform)->nodes().c_str(), (*platform)->kubeconfig().c_str());
-  if (const std::string web = (*platform)->web_url(); !web.empty())
-    std::printf("the dashboard is at %s (hekla dashboard opens it)\n", web.c_str());
-  if (const std::string objects = (*platform)->objects_url(); !objects.empty())
-    std::printf(
-        "the object store (S3) is at %s; its keys are in Secret mlpipeline-minio-artifact of "
-        "kubeflow\n",
-        objects.c_str());
+  cli::UpFacts facts{.url = (*platform)->url(),
+                     .kubeconfig = (*platform)->kubeconfig(),
+                     .nodes = (*platform)->nodes(),
+                     .web = (*platform)->web_url(),
+                     .objects = (*platform)->objects_url(),
+                     .notice = {},
+                     .took = real_clock().mono() - begin};
   if (rootless && !options.only_stop) {
     const std::string closed = options.agent.outside ? agent::outside_obstacle() : "--no-outside";
-    std::fprintf(stderr, "%s\n", agent::rootless_notice(rootless->user(), closed).c_str());
+    facts.notice = agent::rootless_notice(rootless->user(), closed);
   }
-  std::fflush(stdout);
+  front.ready(facts);
 
   // Before the first signal: the second may come with it, and must find somebody who ends the pods.
-  end.on_signal([&platform](int, int count) {
-    if (count > 1) (*platform)->hurry();
+  end.on_signal([&](int, int count) {
+    if (count < 2) return;
+    front.hurried();
+    (*platform)->hurry();
   });
   end.wait();
-  (*platform)->stop();
+  keep_pods = end.value() == cli::kKeepPods;
+  front.stopping(keep_pods);
+  (*platform)->stop(keep_pods);
   end.on_signal(nullptr);
   platform->reset();
   return 0;
@@ -86,8 +88,10 @@ int run_up(const cli::UpOptions& options) {
     }
     rootless = std::move(*joined);
   }
-  int code = run_platform(options, rootless.get());
-  if (rootless) end_rootless(*rootless, options.data_dir);
+  bool keep_pods = false;
+  int code = run_platform(options, rootless.get(), keep_pods);
+  // Pods that run on need the namespaces they run in.
+  if (rootless && !keep_pods) end_rootless(*rootless, options.data_dir);
   return code;
 }
 

@@ -233,7 +233,7 @@ spec:
         # A repeatable flag does not swallow what follows it.
         self.assertIn("/nonexistent", answer("image", "build", "-t", "x", "/nonexistent", "--data-dir",
                                              self.platform.data_dir)[0])
-        self.assertNotIn("hekla up ", self.hekla("down", "--help"))
+        self.assertNotIn("A first hour", self.hekla("down", "--help"))
 
     def test_3_version_and_help(self):
         self.assertRegex(self.hekla("--version"), r"^hekla \d+\.\d+\.\d+ \(commit \S+\)\n$")

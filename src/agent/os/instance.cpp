@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/os/root_mount.h"
 #include "agent/os/user_namespace.h"
 #include "base/crypto.h"
 #include "base/log.h"
@@ -57,9 +58,7 @@ Result<void> hide_unified_cgroup() {
 // On the calling thread, which is left in the new namespace.
 Result<FileDescriptor> make_mount_namespace() {
   if (::unshare(CLONE_NEWNS) != 0) return errno_error("make a mount namespace");
-  // Slave: later mounts of the host are still seen (hostPath), ours never reach the host.
-  if (::mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0)
-    return errno_error("make / a slave mount");
+  TRY(make_root_a_slave());
   TRY(hide_unified_cgroup());
   return open_namespace("/proc/thread-self/ns/mnt");
 }

@@ -21,6 +21,7 @@
 #include "agent/os/file_descriptor.h"
 #include "agent/os/instance.h"
 #include "agent/os/process.h"
+#include "agent/os/root_mount.h"
 #include "base/disk.h"
 
 namespace hekla::agent {
@@ -111,8 +112,7 @@ Result<void> make_own_run() {
 }
 
 Result<void> arrange_mounts() {
-  if (::mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0)
-    return errno_error("make / a slave mount");
+  TRY(make_root_a_slave());
   // Control groups are not ours to write, and crun refuses to run where both versions are mounted.
   if (::access("/sys/fs/cgroup", F_OK) == 0 &&
       ::mount("hekla-cgroup", "/sys/fs/cgroup", "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC,

@@ -6,10 +6,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "base/loop.h"
 #include "cli/cluster.h"
+#include "cli/jobs/why_waiting.h"
+#include "cli/live/terminal.h"
 #include "json/parse.h"
 #include "kube/informer.h"
 
@@ -44,7 +47,10 @@ class PlainView final : public FollowView {
       say(warning.kind + " " + warning.name + ": " + warning.reason + ": " + warning.message);
   }
   void log_line(const std::string& pod, const std::string& line) override {
-    say(pod + " | " + line);
+    say(paint_.by_name(pod, pod) + " | " + line);
+  }
+  void explained(const JobRef& job, const std::string& text) override {
+    say(title_of(job) + " waits:\n" + text);
   }
 
  private:
@@ -52,6 +58,7 @@ class PlainView final : public FollowView {
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);
   }
+  const Paint paint_ = Paint::of(stdout);
 };
 
 // One call at a time, whichever thread it comes from.
@@ -73,6 +80,14 @@ class OneAtATime final : public FollowView {
   void log_line(const std::string& pod, const std::string& line) override {
     std::lock_guard lock(mutex_);
     view_.log_line(pod, line);
+  }
+  void explained(const JobRef& job, const std::string& text) override {
+    std::lock_guard lock(mutex_);
+    view_.explained(job, text);
+  }
+  void tick() override {
+    std::lock_guard lock(mutex_);
+    view_.tick();
   }
 
  private:
@@ -117,6 +132,16 @@ class LogLines {
   std::promise<void> ended_;
   std::unique_ptr<net::StreamHandle> stream_;
 };
+
+constexpr std::chrono::milliseconds kTick{120};
+
+// While the loop runs.
+void tick_on(Loop& loop, FollowView& view) {
+  loop.post_after(kTick, [&] {
+    view.tick();
+    tick_on(loop, view);
+  });
+}
 
 class Follower {
  public:
@@ -257,6 +282,11 @@ Result<std::vector<JobState>> follow_jobs(ApiSession& session, const std::vector
   Follower follower(session, *client, jobs, options, view);
   std::future<Outcome> outcome = follower.outcome();
   loop.post([&follower] { follower.start(); });
+  tick_on(loop, view);
+  std::optional<WhyWaiting> why;
+  if (options.explain)
+    why.emplace(session.access(), jobs,
+                [&view](const JobRef& job, const std::string& text) { view.explained(job, text); });
   std::stop_callback interrupt(
       std::move(stop), [&loop, &follower] { loop.post([&follower] { follower.give_up(); }); });
   Outcome result = fail(Code::timeout, "the job has not ended within " +
@@ -264,6 +294,7 @@ Result<std::vector<JobState>> follow_jobs(ApiSession& session, const std::vector
   if (options.timeout.count() == 0 ||
       outcome.wait_for(options.timeout) == std::future_status::ready)
     result = outcome.get();
+  why.reset();
   loop.stop();
   if (result)
     for (auto& [uid, lines] : follower.logs()) lines->wait_for_end();

@@ -35,11 +35,16 @@ class FollowView {
   virtual void pod_changed(const PodNews& pod) = 0;
   virtual void warned(const Warning& warning) = 0;
   virtual void log_line(const std::string& pod, const std::string& line) = 0;
+  // Why a job waits, when it has waited for a while; again when that has changed.
+  virtual void explained(const JobRef& job, const std::string& text) = 0;
+  // Time passes.
+  virtual void tick() {}
 };
 
 struct FollowOptions {
   std::chrono::seconds timeout{0};  // 0: as long as it takes
   bool logs = true;
+  bool explain = false;        // why they wait
   FollowView* view = nullptr;  // null: lines on standard output, log lines with the pod's name
 };
 

@@ -4,6 +4,10 @@
 
 #include <cstdio>
 
+#include "cli/live/progress.h"
+#include "cli/live/terminal.h"
+#include "cli/status/running.h"
+
 namespace hekla::cli {
 namespace {
 
@@ -27,7 +31,10 @@ Result<int> Foreground::to_the_end(const std::function<Result<int>()>& work) {
       for (const JobRef& job : jobs_) std::fprintf(stderr, "%s\n", how_to_go_on(job).c_str());
     outcome = 128 + end_.first();
   }
-  if (started_) started_->stop();
+  if (started_) {
+    const Progress progress(up_.quiet, "stopping the platform that was started for this");
+    started_->stop();
+  }
   end_.on_signal(nullptr);
   return outcome;
 }
@@ -52,9 +59,19 @@ Result<ApiSession*> Foreground::session() {
   if (starts_) {
     UpOptions up = up_;
     up.data_dir = platform_.data_dir;
-    started_ = TRY(ChildInstance::start(context_.executable, up_arguments(up), kStartTimeout));
+    // The platform's own lines would go through the middle of a view.
+    const bool live = !up.quiet && is_live(stdout);
+    {
+      const Progress progress(up.quiet, "hekla starts on " + up.data_dir);
+      started_ = TRY(ChildInstance::start(context_.executable, up_arguments(up), kStartTimeout,
+                                          live ? up.data_dir + "/hekla.log" : ""));
+    }
     hurried_ = started_.get();
     std::printf("%s\n", started_->ready_line().c_str());
+    if (std::optional<Instance> here = find_instance(up.data_dir))
+      if (std::optional<Running> facts = read_running(up.data_dir, here->pid); facts)
+        if (!facts->web.empty())
+          std::printf("the dashboard is at %s while this runs\n", facts->web.c_str());
   }
   session_ = TRY(ApiSession::open(TRY(kube::load_kubeconfig(platform_.kubeconfig))));
   return session_.get();
@@ -72,7 +89,8 @@ void Foreground::end_jobs() {
     if (Result<void> told = stop_job(*session_, job); !told)
       complain(title_of(job) + ": " + told.error().message);
   // The work's view is gone with it.
-  follow_jobs(*session_, jobs_, {kAbortTimeout, logs_}, stop_waiting_.get_token());
+  follow_jobs(*session_, jobs_, {.timeout = kAbortTimeout, .logs = logs_},
+              stop_waiting_.get_token());
 }
 
 int run_in_foreground(const Context& context, const UpOptions& up, const std::string& kubeconfig,

@@ -52,6 +52,31 @@ JobState batch_state(const json::Value& status) {
 }
 JobState train_job_state(const json::Value& status) { return condition_state(status, "Complete"); }
 
+int sum_of_replicas(const json::Value& part) {
+  if (const json::Array* tasks = part.if_array()) {
+    int sum = 0;
+    for (const json::Value& task : *tasks)
+      sum += static_cast<int>(json::int_at(task, {"replicas"}, 1));
+    return sum;
+  }
+  int sum = 0;
+  if (const json::Object* roles = part.if_object())
+    for (const auto& role : *roles)
+      sum += static_cast<int>(json::int_at(role.value(), {"replicas"}, 1));
+  return sum;
+}
+
+// Tasks of Volcano's jobs and roles of training jobs have replicas each; a batch job has one
+// number.
+int replicas_of(const json::Value& object) {
+  const json::Object* spec = json::object_at(object, {"spec"});
+  if (!spec) return 0;
+  for (const auto& member : *spec)
+    if (member.key() == "tasks" || std::string_view(member.key()).ends_with("ReplicaSpecs"))
+      return sum_of_replicas(member.value());
+  return static_cast<int>(json::int_at(object, {"spec", "parallelism"}));
+}
+
 JobKind training(const kube::Resource& resource, std::string_view title) {
   return {&resource, title, kTrainingLabel, training_state, kSuspendPolicy};
 }
@@ -107,7 +132,19 @@ JobRef job_ref(const JobKind& kind, const json::Value& object) {
   return {&kind,
           {std::string(json::string_at(object, {"metadata", "namespace"})),
            std::string(json::string_at(object, {"metadata", "name"}))},
-          std::string(json::string_at(object, {"metadata", "uid"}))};
+          std::string(json::string_at(object, {"metadata", "uid"})),
+          replicas_of(object)};
+}
+
+Result<std::optional<JobRef>> find_job(ApiSession& session, const std::string& ns,
+                                       const std::string& name) {
+  for (const JobKind& kind : job_kinds()) {
+    Result<json::Value> job = session.call("GET", ApiSession::path_of(*kind.resource, ns, name));
+    if (job) return job_ref(kind, *job);
+    if (job.error().code != Code::not_found && job.error().code != Code::forbidden)
+      return std::unexpected(job.error());
+  }
+  return std::nullopt;
 }
 
 std::string title_of(const JobRef& job) {

@@ -2,6 +2,7 @@
 // tells where they stand, which pods are theirs, and how they are told to stop.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,8 +44,13 @@ struct JobRef {
   const JobKind* kind;
   kube::Key key;
   std::string uid;
+  int replicas = 0;  // pods that it wants at a time; 0: its kind does not tell
 };
 JobRef job_ref(const JobKind& kind, const json::Value& object);
+
+// The first job of that name, whatever its kind.
+Result<std::optional<JobRef>> find_job(ApiSession& session, const std::string& ns,
+                                       const std::string& name);
 
 std::string title_of(const JobRef& job);  // "tfjob mnist"
 

@@ -1,9 +1,14 @@
 // hekla logs: of a pod, or of every pod a job has or had.
+#include <poll.h>
+
 #include <cstdio>
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
 #include "cli/jobs/follow.h"
+#include "cli/live/progress.h"
+#include "cli/live/terminal.h"
 #include "cli/objects.h"
 #include "cli/verb.h"
 
@@ -24,7 +29,10 @@ std::string log_path(const LogOptions& options, const std::string& ns, const std
   if (!container.empty()) path += "container=" + net::url_encode(container) + "&";
   if (!uid.empty()) path += "podUID=" + net::url_encode(uid) + "&";
   if (options.follow) path += "follow=true&";
-  if (options.tail >= 0) path += "tailLines=" + std::to_string(options.tail);
+  if (options.tail >= 0) path += "tailLines=" + std::to_string(options.tail) + "&";
+  if (options.previous) path += "previous=true&";
+  if (options.timestamps) path += "timestamps=true&";
+  if (options.since_seconds > 0) path += "sinceSeconds=" + std::to_string(options.since_seconds);
   return path;
 }
 
@@ -35,18 +43,6 @@ Result<void> print_pod_log(ApiSession& session, const LogOptions& options, const
                           std::fwrite(piece.data(), 1, piece.size(), stdout);
                           std::fflush(stdout);
                         });
-}
-
-// The first job of that name, whatever its kind.
-Result<std::optional<JobRef>> find_job(ApiSession& session, const std::string& ns,
-                                       const std::string& name) {
-  for (const JobKind& kind : job_kinds()) {
-    Result<json::Value> job = session.call("GET", ApiSession::path_of(*kind.resource, ns, name));
-    if (job) return job_ref(kind, *job);
-    if (job.error().code != Code::not_found && job.error().code != Code::forbidden)
-      return std::unexpected(job.error());
-  }
-  return std::nullopt;
 }
 
 LoggedPod logged_pod(const json::Value& object) {
@@ -78,8 +74,9 @@ Result<std::vector<LoggedPod>> pods_in(ApiSession& session, const kube::Resource
 Result<void> print_prefixed(ApiSession& session, const std::string& path,
                             const std::string& prefix) {
   std::string line;
+  const std::string shown = Paint::of(stdout).by_name(prefix, prefix);
   auto print = [&] {
-    std::printf("%s | %s\n", prefix.c_str(), line.c_str());
+    std::printf("%s | %s\n", shown.c_str(), line.c_str());
     line.clear();
   };
   Result<void> done = session.stream(path, "*/*", [&](std::string_view piece) {
@@ -110,8 +107,10 @@ Result<void> print_job_logs(ApiSession& session, LogOptions options, const JobRe
   const bool follow = std::exchange(options.follow, false);
   std::vector<LoggedPod> kept = TRY(pods_in(session, kPodLogs, job));
   for (const LoggedPod& pod : kept) print_job_pod(session, options, job.key.ns, pod);
-  if (follow) {
-    TRY(follow_jobs(session, {job}, {}));
+  const std::string path = ApiSession::path_of(*job.kind->resource, job.key.ns, job.key.name);
+  // Of a job that has ended there is nothing to follow, and its pods' logs are whole.
+  if (follow && !state_of(*job.kind, TRY(session.call("GET", path))).ended) {
+    TRY(follow_jobs(session, {job}, {.explain = true}));
     return {};
   }
   std::vector<LoggedPod> live = TRY(pods_in(session, kube::resources::pods, job));
@@ -144,6 +143,53 @@ Result<void> print_logs(ApiSession& session, const LogOptions& options) {
                 "\"" + type + "\" is no kind of job: hekla logs prints the logs of pods and jobs");
   json::Value job = TRY(session.call("GET", ApiSession::path_of(*kind->resource, ns, name)));
   return print_job_logs(session, options, job_ref(*kind, job));
+}
+
+namespace {
+
+Result<JobRef> named_job(ApiSession& session, const std::string& ns, const std::string& type,
+                         const std::string& name) {
+  if (type.empty()) {
+    if (std::optional<JobRef> job = TRY(find_job(session, ns, name))) return *job;
+    return fail(Code::not_found, "there is no job \"" + name + "\" in namespace " + ns);
+  }
+  const kube::Resource resource = TRY(find_resource(session, type));
+  const JobKind* kind = job_kind(resource);
+  if (!kind)
+    return fail(Code::bad_request, "\"" + type +
+                                       "\" is no kind of job: say what to wait for with "
+                                       "--for");
+  return job_ref(*kind, TRY(session.call("GET", ApiSession::path_of(*kind->resource, ns, name))));
+}
+
+}  // namespace
+
+Result<void> wait_for_jobs(ApiSession& session, const GetOptions& options,
+                           std::chrono::seconds timeout) {
+  const std::string ns = options.ns.empty() ? session.access().default_namespace : options.ns;
+  const MonoTime deadline = real_clock().mono() + timeout;
+  std::string failed;
+  for (const std::string& what : options.what) {
+    const std::size_t slash = what.find('/');
+    const std::string type = slash == std::string::npos ? "" : what.substr(0, slash);
+    const std::string name = slash == std::string::npos ? what : what.substr(slash + 1);
+    const JobRef job = TRY(named_job(session, ns, type, name));
+    const std::string path = ApiSession::path_of(*job.kind->resource, job.key.ns, job.key.name);
+    JobState state = state_of(*job.kind, TRY(session.call("GET", path)));
+    const Progress progress(options.quiet, "waiting for " + title_of(job) + " to end");
+    while (!state.ended) {
+      if (real_clock().mono() > deadline)
+        return fail(Code::timeout, title_of(job) + " has not ended in time: it is " + state.word +
+                                       "; hekla explain says why a job waits");
+      ::poll(nullptr, 0, 200);
+      state = state_of(*job.kind, TRY(session.call("GET", path)));
+    }
+    std::printf("%s ended as %s\n", title_of(job).c_str(), state.word.c_str());
+    std::fflush(stdout);
+    if (!state.succeeded) failed += (failed.empty() ? "" : ", ") + title_of(job);
+  }
+  if (failed.empty()) return {};
+  return fail(Code::internal, "not completed: " + failed + " (hekla logs NAME shows why)");
 }
 
 }  // namespace hekla::cli

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/disk.h"
+#include "cli/cluster.h"
 #include "kube/client.h"
 
 namespace hekla::cli {
@@ -113,23 +114,43 @@ Result<std::map<std::string, std::string>> small_files(const fs::path& directory
 
 }  // namespace
 
+Result<TrainFiles> local_directory(const std::string& directory, const std::string& output,
+                                   bool rootless) {
+  TrainFiles files;
+  mount(files, "workspace", host_directory(TRY(resolved(directory, true))), kWorkspace, true);
+  files.script = kWorkspace;
+  if (!output.empty()) {
+    std::error_code error;
+    fs::create_directories(output, error);
+    if (error) return fail(Code::bad_request, output + ": " + error.message());
+    mount(files, "output", host_directory(TRY(resolved(output, true))), kOutput, false);
+  }
+  if (!rootless) run_as_caller(files);
+  return files;
+}
+
+Result<std::optional<bool>> rootless_here(ApiSession& session) {
+  std::string boot = TRY(read_file("/proc/sys/kernel/random/boot_id"));
+  while (boot.ends_with('\n')) boot.pop_back();
+  for (const json::Value& node : TRY(list_objects(session, kube::resources::nodes))) {
+    const std::string_view runtime =
+        json::string_at(node, {"status", "nodeInfo", "containerRuntimeVersion"});
+    if (runtime.starts_with("hekla://") &&
+        json::string_at(node, {"status", "nodeInfo", "bootID"}) == boot)
+      return json::string_at(node, {"metadata", "labels", "hekla.io/rootless"}) == "true";
+  }
+  return std::nullopt;
+}
+
 Result<TrainFiles> local_files(const TrainSources& sources, bool rootless) {
   const fs::path script = TRY(resolved(sources.script, false));
-  TrainFiles files;
-  mount(files, "workspace", host_directory(script.parent_path()), kWorkspace, true);
+  TrainFiles files = TRY(local_directory(script.parent_path(), sources.output, rootless));
   files.script = fs::path(kWorkspace) / script.filename();
-  if (!sources.output.empty()) {
-    std::error_code error;
-    fs::create_directories(sources.output, error);
-    if (error) return fail(Code::bad_request, sources.output + ": " + error.message());
-    mount(files, "output", host_directory(TRY(resolved(sources.output, true))), kOutput, false);
-  }
   if (!sources.venv.empty()) TRY(mount_venv(files, sources.venv));
   if (!sources.claim.empty())
     return fail(
         Code::bad_request,
         "--pvc is for clusters: the platform of this machine mounts the script's directory");
-  if (!rootless) run_as_caller(files);
   return files;
 }
 

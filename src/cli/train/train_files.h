@@ -17,6 +17,14 @@ struct TrainSources {
 // no other user than the one who runs it.
 Result<TrainFiles> local_files(const TrainSources& sources, bool rootless);
 
+// One directory in place of a script's: `script` of the answer is where it is mounted.
+Result<TrainFiles> local_directory(const std::string& directory, const std::string& output,
+                                   bool rootless);
+
+// Whether the cluster has a node of a platform on this machine, whose pods can have its
+// directories, and whether that is one without root; absent: it has none.
+Result<std::optional<bool>> rootless_here(ApiSession& session);
+
 // On a cluster: `directory` is the ConfigMap to make before the job, absent with a claim.
 struct ClusterFiles {
   TrainFiles files;

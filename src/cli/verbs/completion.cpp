@@ -1,7 +1,10 @@
-// hekla completion SHELL and hekla flags: texts made from the commands and flags there are.
+// hekla completion SHELL, and texts for the build: docs/flags.md and the manual pages.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
+#include "base/disk.h"
+#include "cli/documents/object_names.h"
 #include "cli/verb.h"
 
 namespace hekla::cli {
@@ -17,8 +20,21 @@ int print_completion(const Context& context, const std::string& shell) {
   return 0;
 }
 
+int write_pages(const Context& context, const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  for (const ManPage& page : man_pages(all_commands(context)))
+    if (Result<void> written = write_file_atomically(directory + "/" + page.file, page.text, 0644);
+        !written) {
+      complain(written.error().message);
+      return kFailed;
+    }
+  return 0;
+}
+
 std::vector<Command> completion_commands(const Context& context) {
-  auto shell = std::make_shared<std::string>();
+  auto shell = std::make_shared<std::string>(), directory = std::make_shared<std::string>();
+  auto words = std::make_shared<std::vector<std::string>>();
   return {
       {
           .name = "completion",
@@ -38,6 +54,26 @@ std::vector<Command> completion_commands(const Context& context) {
                 std::fputs(flags_document(all_commands(context)).c_str(), stdout);
                 return 0;
               },
+          .hidden = true,
+      },
+      {
+          .name = "names",
+          .summary = "print what may stand at the cursor, for the completion scripts",
+          .flags = {Flag("word", *words, "the words of the line, with the one at the cursor")},
+          .run =
+              [&context, words] {
+                const Command root = all_commands(context);
+                for (const std::string& name : object_names(place_at_cursor(root, *words)))
+                  std::printf("%s\n", name.c_str());
+                return 0;
+              },
+          .hidden = true,
+      },
+      {
+          .name = "man",
+          .summary = "write the manual pages into a directory",
+          .flags = {Flag("directory", *directory, "it is made if it is not there").must_be_given()},
+          .run = [&context, directory] { return write_pages(context, *directory); },
           .hidden = true,
       },
   };

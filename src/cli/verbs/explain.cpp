@@ -1,20 +1,17 @@
 // hekla explain: why something waits, in plain words with numbers. Reads the objects of any cluster
 // and runs the scheduler library over them here: nothing is written, and no endpoint is needed.
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
 
-#include "base/clock.h"
-#include "base/disk.h"
 #include "cli/cluster.h"
 #include "cli/jobs/job_kinds.h"
+#include "cli/jobs/why_waiting.h"
 #include "cli/pipelines/pipeline_api.h"
 #include "cli/pipelines/run_view.h"
 #include "cli/verb.h"
-#include "json/parse.h"
-#include "scheduler/explain/explain.h"
-#include "scheduler/loop/companion_resources.h"
 
 namespace hekla::cli {
 namespace {
@@ -24,37 +21,16 @@ struct ExplainOptions {
   std::string kind, name, ns = "default", output, scheduler_conf;
 };
 
-Result<std::string> cluster_configuration(ApiSession& session) {
-  Result<json::Value> map =
-      session.call("GET", ApiSession::path_of(kube::resources::config_maps, "volcano-system",
-                                              "volcano-scheduler-configmap"));
-  if (!map) {
-    if (map.error().code == Code::not_found || map.error().code == Code::forbidden)
-      return std::string();
-    return std::unexpected(map.error());
+// "job/train" is as good as "job train".
+Result<void> split_name(ExplainOptions& options) {
+  const std::size_t slash = options.kind.find('/');
+  if (options.name.empty() && slash != std::string::npos) {
+    options.name = options.kind.substr(slash + 1);
+    options.kind.resize(slash);
   }
-  return std::string(json::string_at(*map, {"data", "volcano-scheduler.conf"}));
-}
-
-Result<scheduler::World> read_world(ApiSession& session, const ExplainOptions& options) {
-  scheduler::World world;
-  world.now = real_clock().wall();
-  for (const kube::Resource& resource :
-       {kube::resources::nodes, kube::resources::pods, kube::resources::pod_groups,
-        kube::resources::queues, kube::resources::priority_classes, kube::resources::vcjobs})
-    for (const json::Value& object : TRY(list_objects(session, resource))) TRY(world.add(object));
-  for (const JobKind& kind : job_kinds())
-    if (kind.resource->group != kube::resources::vcjobs.group)
-      for (const json::Value& object : TRY(list_objects(session, *kind.resource, true)))
-        TRY(world.add(object));
-  for (const json::Value& object : TRY(list_objects(session, kube::resources::events, true)))
-    TRY(world.add(object));
-  for (const kube::Resource& resource : scheduler::companion_resources())
-    for (const json::Value& object : TRY(list_objects(session, resource, true)))
-      TRY(world.add(object));
-  world.configuration = options.scheduler_conf.empty() ? TRY(cluster_configuration(session))
-                                                       : TRY(read_file(options.scheduler_conf));
-  return world;
+  if (options.name.empty())
+    return fail(Code::bad_request, "name what to explain: hekla explain " + options.kind + " NAME");
+  return {};
 }
 
 Result<void> print_run_json(ApiSession& session, const ExplainOptions& options,
@@ -63,7 +39,7 @@ Result<void> print_run_json(ApiSession& session, const ExplainOptions& options,
   std::optional<scheduler::World> world;
   for (const ShownStep& step : steps) {
     if (step.reason != "pending" || step.pod.empty()) continue;
-    if (!world) world = TRY(read_world(session, options));
+    if (!world) world = TRY(read_world(session, options.scheduler_conf));
     scheduler::Explanation made = TRY(scheduler::explain(*world, "pod", "kubeflow", step.pod));
     waiting.push_back(json::Object{{"step", RunView::label_of(step)}, {"pod", made.to_json()}});
   }
@@ -87,7 +63,7 @@ Result<void> print_run(ApiSession& session, const ExplainOptions& options) {
   std::optional<scheduler::World> world;
   for (const ShownStep& step : steps) {
     if (step.reason != "pending" || step.pod.empty()) continue;
-    if (!world) world = TRY(read_world(session, options));
+    if (!world) world = TRY(read_world(session, options.scheduler_conf));
     Result<scheduler::Explanation> made = scheduler::explain(*world, "pod", "kubeflow", step.pod);
     std::printf("\nStep %s:\n%s", RunView::label_of(step).c_str(),
                 made ? made->to_text().c_str() : (made.error().message + "\n").c_str());
@@ -97,7 +73,7 @@ Result<void> print_run(ApiSession& session, const ExplainOptions& options) {
 
 Result<void> print_explanation(ApiSession& session, const ExplainOptions& options) {
   if (options.kind == "run") return print_run(session, options);
-  scheduler::World world = TRY(read_world(session, options));
+  scheduler::World world = TRY(read_world(session, options.scheduler_conf));
   scheduler::Explanation made =
       TRY(scheduler::explain(world, options.kind, options.ns, options.name));
   std::string text =
@@ -112,6 +88,8 @@ std::string to_kind(std::string& given) {
       {"job", "job"},           {"jobs", "job"},    {"vcjob", "job"}, {"vj", "job"},
       {"podgroup", "podgroup"}, {"pg", "podgroup"}, {"pod", "pod"},   {"po", "pod"},
       {"queue", "queue"},       {"q", "queue"},     {"run", "run"},   {"runs", "run"}};
+  const std::string name = given.substr(std::min(given.find('/'), given.size()));
+  given.resize(given.size() - name.size());
   const std::string singular = given.ends_with('s') ? given.substr(0, given.size() - 1) : given;
   if (auto found = kinds.find(given); found != kinds.end())
     given = found->second;
@@ -121,6 +99,7 @@ std::string to_kind(std::string& given) {
     return "cannot explain a \"" + given +
            "\": name a job, podgroup, pod, queue or run, or a kind of training job (tfjob, "
            "pytorchjob, mpijob, xgboostjob, paddlejob, jaxjob, mxjob, trainjob, jobset)";
+  given += name;
   return {};
 }
 
@@ -139,7 +118,7 @@ std::vector<Command> explain_commands(const Context&) {
                    "mxjob, trainjob or jobset")
                   .with({"", to_kind})
                   .must_be_given(),
-              Flag("NAME", options->name, "its name").must_be_given(),
+              Flag("NAME", options->name, "its name").completed_with(Names::objects),
               Flag("-n,--namespace", options->ns, "its namespace"),
               Flag("-o,--output", options->output, "json for programs")
                   .with(one_of({"json", "text"})),
@@ -147,10 +126,16 @@ std::vector<Command> explain_commands(const Context&) {
                    "explain by this configuration instead of the cluster's")
                   .with(existing_file()),
           },
-      .run = on_cluster(
-          options->cluster,
-          [options](ApiSession& session) { return print_explanation(session, *options); }),
-      .footer = "Example:\n  hekla explain job train-1 -n team-a",
+      .run = on_cluster(options->cluster,
+                        [options](ApiSession& session) -> Result<void> {
+                          TRY(split_name(*options));
+                          return print_explanation(session, *options);
+                        }),
+      .footer =
+          "Examples:\n"
+          "  hekla explain job train-1 -n team-a\n"
+          "  hekla explain pod/train-1-worker-0\n"
+          "  hekla explain queue research -o json",
   };
   append(command.flags, cluster_flags(options->cluster));
   return {std::move(command)};

@@ -9,8 +9,12 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/rng.h"
 #include "cli/jobs/foreground.h"
+#include "cli/jobs/job_view.h"
+#include "cli/live/progress.h"
 #include "cli/objects.h"
+#include "cli/train/command_job.h"
 #include "model/time.h"
 
 namespace hekla::cli {
@@ -19,6 +23,7 @@ namespace {
 struct RunOptions {
   UpOptions up;
   std::vector<std::string> files;
+  CommandPlan command;  // in place of files
   std::string kubeconfig;
   int timeout_seconds = 0;
   bool no_logs = false, replace = false;
@@ -43,8 +48,11 @@ class Run {
 
   Result<int> work() {
     std::vector<Manifest> manifests = TRY(read_manifests(TRY(expand_files(options_.files))));
-    if (manifests.empty()) return fail(Code::bad_request, "the files contain no objects");
+    const bool commands = !options_.command.command.empty();
+    if (manifests.empty() && !commands)
+      return fail(Code::bad_request, "the files contain no objects");
     session_ = TRY(foreground_.session());
+    if (commands) manifests.push_back({TRY(job_of_command()), "the command line", 1, nullptr, {}});
     MonoTime begin = real_clock().mono();
     for (const Manifest& manifest : manifests)
       if (!foreground_.is_interrupted()) TRY(apply(manifest));
@@ -53,8 +61,7 @@ class Run {
     if (jobs.empty() && !had_ended_)
       complain("the files contain no job, so there is nothing to follow");
     if (jobs.empty()) return had_ended_.value_or(0);
-    std::vector<JobState> states = TRY(
-        foreground_.follow({std::chrono::seconds(options_.timeout_seconds), !options_.no_logs}));
+    std::vector<JobState> states = TRY(follow(jobs));
     double seconds = std::chrono::duration<double>(real_clock().mono() - begin).count();
     int code = had_ended_.value_or(0);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -66,6 +73,42 @@ class Run {
   }
 
  private:
+  Result<std::vector<JobState>> follow(const std::vector<JobRef>& jobs) {
+    FollowOptions follow{.timeout = std::chrono::seconds(options_.timeout_seconds),
+                         .logs = !options_.no_logs,
+                         .explain = true};
+    if (options_.up.quiet || !is_live(stdout)) return foreground_.follow(follow);
+    JobView view(stdout, {.live = true}, jobs);
+    follow.view = &view;
+    Result<std::vector<JobState>> states = foreground_.follow(follow);
+    view.finish();
+    return states;
+  }
+
+  Result<json::Value> job_of_command() {
+    CommandPlan plan = options_.command;
+    if (plan.name.empty()) plan.name = name_of_command(plan.command, name_suffix(real_rng(), 5));
+    if (const std::optional<bool> rootless = TRY(rootless_here(*session_))) {
+      plan.files = TRY(local_directory(".", plan.output, *rootless));
+      if (plan.image.empty()) plan.image = "host";
+    } else if (!plan.output.empty()) {
+      return fail(Code::bad_request,
+                  "--output is for the platform of this machine: pods of another cluster have none "
+                  "of its directories");
+    }
+    if (plan.image.empty())
+      return fail(Code::bad_request,
+                  "name what the pods run from: --image (on the platform of this machine they run "
+                  "on its own files without)");
+    if (const std::string here = program_here(plan.command[0]);
+        plan.image == "host" && here != plan.command[0]) {
+      std::fprintf(stderr, "%s is not on this machine: %s runs\n", plan.command[0].c_str(),
+                   here.c_str());
+      plan.command[0] = here;
+    }
+    return command_job(plan);
+  }
+
   Result<void> apply(const Manifest& manifest) {
     const JobKind* kind = job_kind(manifest.object);
     const bool is_job = kind && !name_of(manifest.object).empty();
@@ -73,8 +116,7 @@ class Run {
     Result<Applied> applied = apply_object(*session_, manifest.object);
     if (!applied)
       return fail(applied.error().code,
-                  manifest.file + ":" + std::to_string(manifest.line) + ": " +
-                      applied.error().message +
+                  manifest.place_of(applied.error().message) + ": " + applied.error().message +
                       (is_job && is_there(*kind, manifest)
                            ? "; to delete the job of this name and run this one, add --replace"
                            : ""));
@@ -114,6 +156,8 @@ class Run {
         R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground"})");
     if (!removed && removed.error().code == Code::not_found) return {};
     if (!removed) return std::unexpected(removed.error());
+    const Progress progress(options_.up.quiet,
+                            "waiting until " + name_of(manifest.object) + " and its pods are gone");
     while (is_there(kind, manifest)) {
       if (foreground_.is_interrupted()) return {};
       ::poll(nullptr, 0, 100);
@@ -129,7 +173,18 @@ class Run {
   std::optional<int> had_ended_;  // the outcome of jobs that had ended before anything was applied
 };
 
-int run_files(const Context& context, const RunOptions& options) {
+int run_jobs(const Context& context, const RunOptions& options) {
+  const bool commands = !options.command.command.empty();
+  Result<void> checked = check_command(options.command.command);
+  if (checked && commands == !options.files.empty())
+    checked = fail(Code::bad_request,
+                   commands ? "give files with -f or a command after --, not both"
+                            : "name what to run: -f FILE, or a command after -- (see hekla run "
+                              "--help)");
+  if (!checked) {
+    complain(checked.error().message);
+    return kUsage;
+  }
   return run_in_foreground(context, options.up, options.kubeconfig,
                            [&](Foreground& foreground) { return Run(foreground, options).work(); });
 }
@@ -137,14 +192,29 @@ int run_files(const Context& context, const RunOptions& options) {
 std::vector<Command> run_commands(const Context& context) {
   auto options = std::make_shared<RunOptions>();
   options->up.data_dir.clear();  // the rule for which platform must know whether it was given
+  CommandPlan& plan = options->command;
   Command command{
       .name = "run",
-      .summary = "apply a file, follow its jobs and exit with their outcome",
+      .summary =
+          "run the jobs of a file, or a command as a gang of pods, and exit with the outcome",
       .flags =
           {
               Flag("-f,--filename", options->files,
-                   "YAML or JSON files, directories of them, - for standard input")
-                  .must_be_given(),
+                   "YAML or JSON files, directories of them, - for standard input"),
+              Flag("COMMAND", plan.command, "in place of files: what each replica runs, after --"),
+              Flag("--replicas", plan.replicas,
+                   "of COMMAND: pods that start together or not at all")
+                  .with(between(1, 10000)),
+              Flag("--name", plan.name, "of its job (default: of the program)"),
+              Flag("-n,--namespace", plan.ns, "of its job (default: the kubeconfig's)"),
+              Flag("--image", plan.image,
+                   "what its pods run from (default: this machine's own files)"),
+              Flag("--cpu", plan.cpu, "cores that each replica asks for, such as 500m"),
+              Flag("--memory", plan.memory,
+                   "memory that each replica asks for and gets, such as 2Gi"),
+              Flag("--gpus", plan.gpus, "NVIDIA cards of each replica").with(between(0, 64)),
+              Flag("--queue", plan.queue, "of the scheduler"),
+              Flag("--output", plan.output, "a directory its pods may write to, at /output"),
               Flag("--kubeconfig", options->kubeconfig,
                    "the cluster and how to log in (default: $KUBECONFIG, else the platform on this "
                    "machine, started if it does not run)"),
@@ -154,13 +224,18 @@ std::vector<Command> run_commands(const Context& context) {
               Flag("--replace", options->replace,
                    "delete a job of the same name, with its pods, and run it anew"),
           },
-      .run = [&context, options] { return run_files(context, *options); },
+      .run = [&context, options] { return run_jobs(context, *options); },
       .footer =
           "Exit code: 0 all jobs have completed, 1 one has not, 2 the command line is wrong, 3 the "
           "platform cannot be reached, 128+N ended by signal N.\n"
           "Ctrl-C ends the jobs and the platform if run has started it, at once when repeated; on "
           "a platform that was there before, the jobs go on.\n"
-          "Example:\n  hekla run -f job.yaml --image-map '*=host'",
+          "A COMMAND's directory is at /workspace in every pod, read-only, and is the working "
+          "directory; VC_TASK_INDEX and VC_WORKER_HOSTS tell each pod who it is.\n"
+          "Examples:\n"
+          "  hekla run -f job.yaml --image-map '*=host'\n"
+          "  hekla run -f job.yaml --replace\n"
+          "  hekla run --replicas 4 -- python train.py --epochs 3",
   };
   for (Flag& flag : up_flags(options->up))
     command.flags.push_back(

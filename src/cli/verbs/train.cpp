@@ -1,18 +1,15 @@
 // hekla train script.py --framework torch --workers 4: makes the training job of a script, shows
 // how it goes, and ends with its outcome.
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <memory>
 
 #include "base/clock.h"
-#include "base/disk.h"
 #include "base/rng.h"
 #include "cli/cluster.h"
 #include "cli/jobs/foreground.h"
+#include "cli/jobs/job_view.h"
 #include "cli/train/train_files.h"
-#include "cli/train/train_view.h"
 
 namespace hekla::cli {
 namespace {
@@ -48,27 +45,8 @@ class Train {
   }
 
  private:
-  // A node of a platform on this machine, whose pods can have its directories.
-  Result<std::optional<bool>> rootless_here() {
-    const std::string boot = TRY(boot_id());
-    for (const json::Value& node : TRY(list_objects(*session_, kube::resources::nodes))) {
-      const std::string_view runtime =
-          json::string_at(node, {"status", "nodeInfo", "containerRuntimeVersion"});
-      if (runtime.starts_with("hekla://") &&
-          json::string_at(node, {"status", "nodeInfo", "bootID"}) == boot)
-        return json::string_at(node, {"metadata", "labels", "hekla.io/rootless"}) == "true";
-    }
-    return std::nullopt;
-  }
-
-  static Result<std::string> boot_id() {
-    std::string id = TRY(read_file("/proc/sys/kernel/random/boot_id"));
-    while (id.ends_with('\n')) id.pop_back();
-    return id;
-  }
-
   Result<void> bring_files() {
-    const std::optional<bool> rootless = TRY(rootless_here());
+    const std::optional<bool> rootless = TRY(rootless_here(*session_));
     if (rootless) {
       plan_.files = TRY(local_files(options_.sources, *rootless));
       const bool own = !plan_.files.venv.empty();  // it was made with this machine's python
@@ -122,9 +100,10 @@ class Train {
 
   Result<int> follow() {
     const MonoTime begin = real_clock().mono();
-    const bool live = !options_.plain && ::isatty(STDOUT_FILENO) != 0;
-    TrainView view(stdout, live, plan_.name, begin);
-    FollowOptions follow{std::chrono::seconds(options_.timeout_seconds), true, &view};
+    const bool live = !options_.plain && !options_.up.quiet && is_live(stdout);
+    JobView view(stdout, {.live = live, .logs_scroll = false}, {job_});
+    FollowOptions follow{
+        .timeout = std::chrono::seconds(options_.timeout_seconds), .explain = true, .view = &view};
     Result<std::vector<JobState>> states = foreground_.follow(follow);
     view.finish();
     if (!states) return std::unexpected(states.error());

@@ -1,10 +1,13 @@
-// hekla user: the accounts of the web login, in the ConfigMap auth/dex as dex keeps them.
+// hekla user: the accounts of the web login, in the ConfigMap auth/dex as dex keeps them, and
+// kubeconfigs for others.
 #include <cstdio>
 #include <memory>
 
+#include "base/disk.h"
 #include "cli/cluster.h"
 #include "cli/verb.h"
 #include "cli/web/accounts.h"
+#include "cli/web/user_kubeconfig.h"
 #include "gateway/password.h"
 
 namespace hekla::cli {
@@ -57,6 +60,60 @@ Command command(const std::shared_ptr<UserOptions>& options, const char* name, c
   return made;
 }
 
+struct KubeconfigOptions {
+  ClusterFlags cluster;
+  UserGrant grant;
+  std::string file;
+};
+
+Result<void> write_kubeconfig(ApiSession& session, const KubeconfigOptions& options) {
+  const UserGrant& grant = options.grant;
+  const UserKubeconfig made = TRY(grant_access(session, grant));
+  const std::string file = options.file.empty() ? grant.name + ".kubeconfig" : options.file;
+  if (file == "-")
+    std::fputs(made.text.c_str(), stdout);
+  else
+    TRY(write_file_atomically(file, made.text, 0600));
+  std::FILE* out = file == "-" ? stderr : stdout;
+  if (made.new_namespace) std::fprintf(out, "namespace %s is created\n", grant.ns.c_str());
+  std::fprintf(out, "%s may %s in namespace %s until %s%s\n", grant.name.c_str(),
+               grant.role.c_str(), grant.ns.c_str(), made.until.c_str(),
+               file == "-" ? "" : (", with " + file).c_str());
+  std::fprintf(out, "hekla delete serviceaccount %s -n %s takes it back\n", grant.name.c_str(),
+               grant.ns.c_str());
+  if (made.local_only)
+    std::fprintf(out,
+                 "it works on this machine alone, for the API server listens at %s: start it with "
+                 "hekla up --listen ADDR:PORT for others\n",
+                 session.access().server.c_str());
+  return {};
+}
+
+Command kubeconfig_command() {
+  auto options = std::make_shared<KubeconfigOptions>();
+  Command made{.name = "kubeconfig",
+               .summary = "write a kubeconfig for somebody else, with a role in one namespace"};
+  made.flags = {
+      Flag("NAME", options->grant.name, "who gets it: a service account of this name")
+          .must_be_given(),
+      Flag("-n,--namespace", options->grant.ns, "where they may work; made if it is not there"),
+      Flag("--role", options->grant.role, "what they may do there")
+          .with(one_of({"view", "edit", "admin"})),
+      Flag("--days", options->grant.days, "until the token ends").with(between(1, 36500)),
+      Flag("--file", options->file,
+           "where to write it, - for standard output (default: "
+           "NAME.kubeconfig)")};
+  append(made.flags, cluster_flags(options->cluster));
+  made.run = on_cluster(options->cluster, [options](ApiSession& session) {
+    return write_kubeconfig(session, *options);
+  });
+  made.footer =
+      "Examples:\n"
+      "  hekla user kubeconfig alice -n team-a\n"
+      "  hekla user kubeconfig bob -n team-a --role view --file - > bob.yaml";
+  return made;
+}
+
 std::vector<Command> user_commands(const Context&) {
   auto options = std::make_shared<UserOptions>();
   Command add = command(options, "add", "let somebody log in; asks for the password",
@@ -64,7 +121,8 @@ std::vector<Command> user_commands(const Context&) {
   add.flags.push_back(
       Flag("--name", options->name, "what they are called (default: the part before the @)"));
   add.flags.push_back(Flag("--group", options->groups, "a group they are in; repeatable"));
-  Command users{.name = "user", .summary = "who may log in to the dashboard"};
+  Command users{.name = "user",
+                .summary = "who may log in to the dashboard, and kubeconfigs for others"};
   users.commands = {
       std::move(add),
       command(options, "passwd", "change a password",
@@ -76,10 +134,12 @@ std::vector<Command> user_commands(const Context&) {
                 TRY(remove_account(session, options->email));
                 std::printf("user %s is removed\n", options->email.c_str());
                 return {};
-              })};
+              }),
+      kubeconfig_command()};
   users.footer =
       "Examples:\n"
       "  hekla user add ann@example.com\n"
+      "  hekla user kubeconfig alice -n team-a --role edit\n"
       "  echo \"$PASSWORD\" | hekla user passwd user@example.com\n"
       "What somebody may do is decided by their Profile and RBAC, not here.";
   return {std::move(users)};

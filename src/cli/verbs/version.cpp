@@ -5,19 +5,33 @@
 
 #include "base/build_info.h"
 #include "cli/verb.h"
+#include "json/parse.h"
 
 namespace hekla::cli {
 namespace {
 
-int print_version(const std::string& output) {
+int print_version(const Context& context, const std::string& output) {
   const BuildInfo& build = build_info();
-  if (output == "json")
-    std::printf(
-        "{\"version\":\"%s\",\"commit\":\"%s\",\"compiler\":\"%s\",\"kubernetes\":\"%s\"}\n",
-        build.version, build.commit, build.compiler, build.kubernetes);
-  else
-    std::printf("hekla %s (commit %s, %s)\nserves the Kubernetes API as %s\n", build.version,
-                build.commit, build.compiler, build.kubernetes);
+  const std::string page = context.has_page ? "built in" : "not built in (npm was not there)";
+  if (!output.empty()) {
+    const json::Value facts = json::Object{
+        {"version", build.version},       {"commit", build.commit},  {"commitDate", build.day},
+        {"compiler", build.compiler},     {"build", build.kind},     {"libraries", build.libraries},
+        {"kubernetes", build.kubernetes}, {"page", context.has_page}};
+    const std::string text =
+        output == "yaml" ? json::to_yaml(facts) : json::serialize(facts) + "\n";
+    std::fputs(text.c_str(), stdout);
+    return 0;
+  }
+  const std::string day = *build.day != 0 ? std::string(" of ") + build.day : "";
+  std::printf("hekla %s (commit %s%s, %s)\n", build.version, build.commit, day.c_str(),
+              build.compiler);
+  for (const auto& [name, text] :
+       {std::pair<const char*, std::string>{"build", build.kind},
+        {"libraries", build.libraries},
+        {"page", page},
+        {"Kubernetes API", std::string("as ") + build.kubernetes + " serves it"}})
+    std::printf("  %-15s %s\n", name, text.c_str());
   return 0;
 }
 
@@ -41,8 +55,8 @@ std::vector<Command> version_commands(const Context& context) {
       {
           .name = "version",
           .summary = "print the version and what it was built from",
-          .flags = {Flag("-o,--output", *output, "json for programs").with(one_of({"json"}))},
-          .run = [output] { return print_version(*output); },
+          .flags = {Flag("-o,--output", *output, "for programs").with(one_of({"json", "yaml"}))},
+          .run = [&context, output] { return print_version(context, *output); },
       },
       {
           .name = "help",

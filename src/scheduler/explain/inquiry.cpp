@@ -1,12 +1,29 @@
 #include "scheduler/explain/inquiry.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <limits>
 #include <map>
 
 namespace hekla::scheduler {
 
 namespace {
+
+// Bytes that are no round number, as what a node has left: 23.5Gi instead of 24684100Ki.
+std::string readable(std::string_view resource, const model::Quantity& quantity) {
+  constexpr std::size_t kLongest = 6;
+  std::string exact = quantity.text();
+  if ((resource != "memory" && !resource.ends_with("storage")) || exact.size() <= kLongest)
+    return exact;
+  double scaled = static_cast<double>(quantity.value());
+  std::size_t unit = 0;
+  constexpr std::array kUnits{"", "Ki", "Mi", "Gi", "Ti", "Pi"};
+  for (; scaled >= 1024 && unit + 1 < kUnits.size(); ++unit) scaled /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, scaled >= 100 ? "%.0f%s" : "%.1f%s", scaled, kUnits[unit]);
+  return text;
+}
 
 class StoppedClock final : public Clock {
  public:
@@ -88,8 +105,8 @@ Result<std::unique_ptr<Inquiry>> Inquiry::open(const World& world) {
 }
 
 std::string Inquiry::amount(const Resources& of, Dim dim) const {
-  return cluster_.dimensions().quantity(dim, of[dim]).text() + " " +
-         cluster_.dimensions().name(dim);
+  const std::string& name = cluster_.dimensions().name(dim);
+  return readable(name, cluster_.dimensions().quantity(dim, of[dim])) + " " + name;
 }
 
 std::string Inquiry::amounts(const Resources& of) const {

@@ -1,4 +1,4 @@
-#include "cli/train/log_progress.h"
+#include "cli/jobs/log_progress.h"
 
 #include <algorithm>
 #include <array>

@@ -63,7 +63,16 @@ std::string joined(const std::vector<std::string>& words) {
 std::string bash_script(const std::string& program,
                         const std::vector<CompletionCommand>& commands) {
   std::string out = "# bash completion for " + program + "; load it with: source <(" + program +
-                    " completion bash)\n_" + program +
+                    " completion bash)\n"
+                    "# Names that the cluster knows; fails where none are meant.\n_" +
+                    program +
+                    "_names() {\n"
+                    "  local names\n"
+                    "  names=$(\"${COMP_WORDS[0]}\" names -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+                    "2>/dev/null)\n"
+                    "  [[ -n $names ]] && COMPREPLY=($(compgen -W \"$names\" -- \"$current\"))\n"
+                    "}\n_" +
+                    program +
                     "() {\n"
                     "  local at='' word i current=\"${COMP_WORDS[COMP_CWORD]}\"\n"
                     "  local previous=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
@@ -81,13 +90,17 @@ std::string bash_script(const std::string& program,
          "  done\n"
          "  COMPREPLY=()\n"
          "  if [[ \" ${valued[/$at]} \" == *\" $previous \"* ]]; then\n"
-         "    COMPREPLY=($(compgen -f -- \"$current\"))\n"
+         "    _" +
+         program +
+         "_names || COMPREPLY=($(compgen -f -- \"$current\"))\n"
          "  elif [[ $current == -* ]]; then\n"
          "    COMPREPLY=($(compgen -W \"${flags[/$at]}\" -- \"$current\"))\n"
          "  elif [[ -n ${below[/$at]} ]]; then\n"
          "    COMPREPLY=($(compgen -W \"${below[/$at]}\" -- \"$current\"))\n"
          "  else\n"
-         "    COMPREPLY=($(compgen -f -- \"$current\"))\n"
+         "    _" +
+         program +
+         "_names || COMPREPLY=($(compgen -f -- \"$current\"))\n"
          "  fi\n"
          "}\ncomplete -o filenames -F _" +
          program + " " + program + "\n";
@@ -119,7 +132,11 @@ std::string zsh_script(const std::string& program, const std::vector<CompletionC
            ")\n      if [[ $words[CURRENT] == -* ]]; then\n        offered=(" +
            zsh_words(command.flags) + " )\n      else\n        offered=(" +
            zsh_words(command.commands) + " )\n      fi ;;\n";
-  return out + "  esac\n  if (( $#offered )); then _describe " + quoted(program, false) +
+  return out +
+         "  esac\n  if (( ! $#offered )); then\n    offered=(${(f)\"$($words[1] names -- "
+         "${words[2,CURRENT]} 2>/dev/null)\"})\n    (( $#offered )) && compadd -a offered && "
+         "return\n  fi\n  if (( $#offered )); then _describe " +
+         quoted(program, false) +
          " offered; else _files; fi\n}\n"
          "if [[ $funcstack[1] == _" +
          program + " ]]; then _" + program + "; else compdef _" + program + " " + program +
@@ -139,6 +156,8 @@ std::string fish_script(const std::string& program,
              quoted(command.path.empty() ? below.text : command.path + " " + below.text, true) +
              "\n";
   out += "        end\n    end\n    test \"$at\" = \"$argv[1]\"\nend\n";
+  out += "complete -c " + program + " -a '(" + program +
+         " names -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'\n";
   for (const CompletionCommand& command : commands) {
     std::string condition = "complete -c " + program + " -n " +
                             quoted("__" + program + "_at " + quoted(command.path, true), true);
