@@ -127,6 +127,19 @@ struct PipelinesPart::State {
         std::move(socket));
   }
 
+  Result<std::unique_ptr<net::Server>> serve_launches(net::Socket socket) {
+    net::ServerOptions launching;
+    launching.name = "launch";
+    launching.tls = false;
+    launching.router = pipelines::LaunchServer::rules;
+    return net::Server::start(
+        launching,
+        [launches = launches.get()](net::Request request, auto writer) {
+          launches->handle(std::move(request), std::move(writer));
+        },
+        std::move(socket));
+  }
+
   void stop() {
     if (host_server) host_server->stop();
     if (pods_server) pods_server->stop();
@@ -184,16 +197,7 @@ Result<std::unique_ptr<PipelinesPart>> PipelinesPart::start(PipelinesOptions opt
       .rng = &real_rng(),
       .touched = touched,
       .changed = [topic = &state->topic](const std::string& list) { topic->list_changed(list); }});
-  net::ServerOptions launching;
-  launching.name = "launch";
-  launching.tls = false;
-  launching.router = pipelines::LaunchServer::rules;
-  state->launch_server = TRY(net::Server::start(
-      launching,
-      [launches = state->launches.get()](net::Request request, auto writer) {
-        launches->handle(std::move(request), std::move(writer));
-      },
-      TRY(options.listen_for_pods(kLaunchPort))));
+  state->launch_server = TRY(state->serve_launches(TRY(options.listen_for_pods(kLaunchPort))));
   state->pods_server = TRY(state->serve_api(TRY(options.listen_for_pods(kApiPort))));
   if (!options.listen.empty()) {
     const ListenAddress listen = TRY(parse_listen_address("--pipelines-listen", options.listen));

@@ -105,7 +105,8 @@ struct Driver::State : std::enable_shared_from_this<Driver::State> {
   kube::Round writes(const std::string& id, Held& held, WallTime now);
   void start_resource(const std::string& id, Held& held, const Node& node);
   bool may_start(const std::string& id, const Held& held, std::size_t making) const;
-  void start_pod(Held& held, const Node& node, WallTime now, std::vector<kube::Write>& writes);
+  // Whether there is a write to make it.
+  bool start_pod(Held& held, const Node& node, WallTime now, std::vector<kube::Write>& writes);
   kube::Round remove_all(const std::string& id);
   // The run's own account, else the pipeline's, else the one for all.
   std::string account_of(const Held& held) const {
@@ -410,23 +411,30 @@ void Driver::State::commit(const std::string& id, Held& held, WallTime now) {
       });
 }
 
-void Driver::State::start_pod(Held& held, const Node& node, WallTime now,
+bool Driver::State::start_pod(Held& held, const Node& node, WallTime now,
                               std::vector<kube::Write>& writes) {
   const engine::Run& run = held.record.run;
   const std::string token = token_of(run, node);
   if (!held.granted.contains(token)) {
     Result<LaunchGrant> grant = step_grant(held.pipeline, run, node);
-    if (!grant) return fail_node(held, node, grant.error().message, now);
+    if (!grant) {
+      fail_node(held, node, grant.error().message, now);
+      return false;
+    }
     options.launches->grant(token, std::move(*grant));
     held.granted.insert(token);
   }
-  if (pods.get({held.record.ns, engine::step_pod_name(run, node)})) return;
-  if (node.state != NodeState::pending) return;
+  if (pods.get({held.record.ns, engine::step_pod_name(run, node)})) return false;
+  if (node.state != NodeState::pending) return false;
   Result<json::Value> pod =
       step_pod(held.pipeline, run, node,
                {account_of(held), options.launch_address, token, held.record.queue});
-  if (!pod) return fail_node(held, node, pod.error().message, now);
+  if (!pod) {
+    fail_node(held, node, pod.error().message, now);
+    return false;
+  }
   writes.push_back(framework::create(kube::resources::pods, held.record.ns, std::move(*pod)));
+  return true;
 }
 
 // Whether one more pod is within the limit of the pipeline.
@@ -491,9 +499,8 @@ kube::Round Driver::State::writes(const std::string& id, Held& held, WallTime no
       const std::string name = engine::step_pod_name(run, node);
       wanted.insert(name);
       if (!pods.get({held.record.ns, name}) && !may_start(id, held, steps.size())) continue;
-      const std::size_t before = round.writes.size();
-      start_pod(held, node, now, round.writes);
-      if (round.writes.size() > before) steps.emplace_back(node_id, static_cast<int>(before));
+      if (start_pod(held, node, now, round.writes))
+        steps.emplace_back(node_id, static_cast<int>(round.writes.size() - 1));
     } else if (node.kind == NodeKind::resource) {
       start_resource(id, held, node);
     } else if (node.kind == NodeKind::create_pvc || node.kind == NodeKind::delete_pvc) {
