@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/clock.h"
 #include "cli/cluster.h"
 #include "cli/jobs/job_kinds.h"
 #include "cli/jobs/why_waiting.h"
