@@ -17,6 +17,10 @@ Error error_from(const net::Response& response) {
   if (body && json::string_at(*body, {"kind"}) == "Status")
     return Error{code_from(json::string_at(*body, {"reason"}), response.status),
                  std::string(json::string_at(*body, {"message"}))};
+  // Services behind the API server's proxy have forms of their own.
+  for (const char* member : {"message", "error_message"})
+    if (const std::string_view said = body ? json::string_at(*body, {member}) : ""; !said.empty())
+      return Error{code_from({}, response.status), std::string(said)};
   return Error{code_from({}, response.status),
                "the server answered " + std::to_string(response.status)};
 }

@@ -204,6 +204,7 @@ class Pipelines(unittest.TestCase):
         self.assertEqual(failed.returncode, 1)
         self.assertIn("gather | gathering bad", failed.stdout)
         self.assertIn("hekla: run broken ended as FAILED", failed.stderr)
+        self.assertIn("Failed to terminate run", self.hekla("pipeline", "stop", "broken").stderr)
         self.assertEqual(self.hekla("pipeline", "logs", "broken", "report").stderr,
                          'hekla: the run has no step "report" that has begun; it has gather\n')
 
