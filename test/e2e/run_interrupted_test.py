@@ -59,7 +59,8 @@ class Following:
         self.threads.append(thread)
 
     def await_begin(self):
-        put.wait_for("the job has begun", lambda: "script-main-0 | begun\n" in self.said)
+        put.wait_for("the job has begun", lambda: any(
+            "script-main-0" in line and line.endswith("| begun\n") for line in self.said))
 
     def await_complaint(self, text):
         put.wait_for(text, lambda: any(text in line for line in self.complaints))
