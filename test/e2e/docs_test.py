@@ -100,7 +100,7 @@ class Pages(unittest.TestCase):
         sections = dict(re.findall(r"(?ms)^## hekla (.*?)\n(.*?)(?=^## |\Z)", text_of("docs/flags.md")))
         verbs, wrong = {name.split()[0] for name in sections} | {"flags"}, []
         for path in READ + documents.documents("docs/compat/*.md"):
-            for verb, rest in re.findall(r"`hekla ([a-z]+)\b([^`]*)`", text_of(path)):
+            for verb, rest in re.findall(r"`hekla ([a-z-]+)([^`]*)`", text_of(path)):
                 known = "".join(text for name, text in sections.items() if name.split()[0] == verb)
                 wrong += ["%s: hekla %s" % (path, verb)] * (verb not in verbs)
                 wrong += ["%s: hekla %s %s" % (path, verb, flag) for flag in re.findall(r"(?<!\S)--?[a-z][\w-]*", rest.split(" -- ")[0])

@@ -78,13 +78,13 @@ class Named(unittest.TestCase):
             self.text = file.read()
 
     def test_the_commands(self):
-        named = sorted(set(re.findall(r"`hekla ([a-z]+)", self.text)))
+        named = sorted(set(re.findall(r"`hekla ([a-z-]+)", self.text)))
         self.assertGreater(len(named), 30)
         for command in named:
             said = subprocess.run([put.HEKLA, "help", command], capture_output=True, text=True, timeout=put.PATIENCE)
             self.assertEqual(said.returncode, 0, "hekla help %s: %s" % (command, said.stderr))
         rows = re.findall(r"^\| (`hekla .*?) \|", self.text, re.MULTILINE)
-        once = [command for row in rows for command in re.findall(r"`hekla (\w+)", row)]
+        once = [command for row in rows for command in re.findall(r"`hekla ([\w-]+)", row)]
         self.assertEqual(sorted(once), sorted(set(once)))  # each in one row
 
     def test_the_targets_of_make(self):
