@@ -6,6 +6,7 @@
 #include "main/api_only.h"
 #include "main/components.h"
 #include "main/doctor.h"
+#include "main/standin/component_table.h"
 #include "main/up.h"
 
 int main(int argc, char** argv) {
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   context.scheduler = hekla::run_scheduler;
   context.webhook = hekla::run_webhook;
   context.doctor = hekla::run_doctor;
+  context.is_built_in = hekla::is_built_in;
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) context.executable = argv[0];
