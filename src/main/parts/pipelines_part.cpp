@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/rng.h"
-#include "framework/writes.h"
 #include "main/listen.h"
 #include "main/parts/own_service.h"
 #include "net/server.h"
@@ -18,6 +17,8 @@ namespace {
 constexpr const char* kNamespace = "kubeflow";
 // In the pods' network: for the launchers of steps, and the REST API.
 constexpr std::uint16_t kLaunchPort = 6444, kApiPort = 6446;
+// Of the API's and the page's pods as upstream installs them.
+constexpr std::uint16_t kOriginalPorts[] = {8888, 3000};
 constexpr std::string_view kPagePath = "/pipeline", kBelowPage = "/pipeline/apis/";
 
 // Kept over restarts: tokens of running steps are made from it.
@@ -28,19 +29,14 @@ Result<std::string> token_key(const std::string& path) {
   return made;
 }
 
-// The namespace, the account that steps run as, and the names by which pods find the API.
-std::vector<kube::Write> surroundings(const std::string& gateway) {
-  const auto named = [](const char* name) {
-    return json::Object{{"metadata", json::Object{{"name", name}}}};
-  };
-  std::vector<kube::Write> writes{
-      framework::create(kube::resources::namespaces, "", named(kNamespace)),
-      framework::create(kube::resources::service_accounts, kNamespace, named("pipeline-runner"))};
+// The account that steps run as, and the names by which pods find the API.
+void add_surroundings(StandingObjects& standing, const std::string& gateway) {
+  standing.add(
+      kube::resources::service_accounts,
+      {{"metadata", json::Object{{"name", "pipeline-runner"}, {"namespace", kNamespace}}}});
   for (const auto& [name, port] : {std::pair{"ml-pipeline", 8888}, std::pair{"ml-pipeline-ui", 80}})
-    for (kube::Write& write : own_service(
-             kNamespace, name, {{"http", static_cast<std::uint16_t>(port), kApiPort}}, gateway))
-      writes.push_back(std::move(write));
-  return writes;
+    add_own_service(standing, kNamespace, name,
+                    {{"http", static_cast<std::uint16_t>(port), kApiPort}}, gateway);
 }
 
 // The API's own path: upstream's page has the API below it, too, and the proxy of the API server
@@ -135,12 +131,11 @@ Result<std::unique_ptr<PipelinesPart>> PipelinesPart::start(PipelinesOptions opt
     const ListenAddress listen = TRY(parse_listen_address("--pipelines-listen", options.listen));
     state->host_server = TRY(state->serve_api(TRY(net::listen_on(listen.address, listen.port))));
   }
-  state->loop.post([state = state.get(), writes = surroundings(options.gateway)]() mutable {
-    state->client->batch(std::move(writes), [](const std::vector<kube::WriteResult>& results) {
-      for (const kube::WriteResult& result : results)
-        if (!result && result.error().code != Code::already_exists)
-          log_error("pipelines", "what pods find the API by: " + result.error().message);
-    });
+  // Where Services with a selector lead that somebody has installed.
+  for (std::uint16_t port : kOriginalPorts)
+    state->pods_server->serve_on(TRY(options.listen_for_pods(port)));
+  add_surroundings(*options.standing, options.gateway);
+  state->loop.post([state = state.get()] {
     state->driver->start();
     state->api->start_schedules();
   });

@@ -14,12 +14,15 @@
 
 namespace hekla {
 
+class StandingObjects;
+
 struct PipelinesOptions {
   std::string data_dir;
   std::string listen;   // of the REST API in plain HTTP; empty: nowhere
   std::string gateway;  // the pods' side of this process
   std::function<Result<net::Socket>(std::uint16_t port)> listen_for_pods;
   pipelines::ObjectBytes* objects = nullptr;
+  StandingObjects* standing = nullptr;  // gets what pods find it by
   // Made for the loop that the driver lives on.
   kube::ClientFactory make_client;
 };

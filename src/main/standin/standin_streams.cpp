@@ -71,9 +71,13 @@ class StandInLog : public std::enable_shared_from_this<StandInLog> {
 
 class PlatformStreams final : public kube::PodStreams {
  public:
-  PlatformStreams(kube::PodStreams* agent, const StandIns& standins, const LogRing& ring,
+  PlatformStreams(agent::Agent* node, const StandIns& standins, const LogRing& ring,
                   Executor& executor)
-      : agent_(agent), standins_(standins), ring_(ring), executor_(executor) {}
+      : node_(node),
+        agent_(node ? &node->streams() : nullptr),
+        standins_(standins),
+        ring_(ring),
+        executor_(executor) {}
 
   void logs(const kube::PodRef& pod, const kube::LogOptions& options,
             std::shared_ptr<kube::ByteSink> sink, Done<void> started) override {
@@ -119,8 +123,11 @@ class PlatformStreams final : public kube::PodStreams {
   }
   void forward(const kube::PodRef& pod, std::uint16_t port,
                std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) override {
-    if (standins_.log_of(pod.ns, pod.name)) return ready(no_container(pod.name));
+    const bool standin = standins_.log_of(pod.ns, pod.name).has_value();
+    const std::string address = standin ? standins_.address_of(pod.ns, pod.name) : "";
+    if (standin && address.empty()) return ready(no_container(pod.name));
     if (!agent_) return ready(no_agent("port-forward"));
+    if (standin) return node_->forward_to(address, port, std::move(client), std::move(ready));
     agent_->forward(pod, port, std::move(client), std::move(ready));
   }
 
@@ -132,6 +139,7 @@ class PlatformStreams final : public kube::PodStreams {
   static std::unexpected<Error> no_agent(const std::string& what) {
     return fail(Code::unavailable, "no node agent serves " + what + " on this server");
   }
+  agent::Agent* node_;
   kube::PodStreams* agent_;
   const StandIns& standins_;
   const LogRing& ring_;
@@ -140,9 +148,8 @@ class PlatformStreams final : public kube::PodStreams {
 
 }  // namespace
 
-std::unique_ptr<kube::PodStreams> with_standin_logs(kube::PodStreams* agent,
-                                                    const StandIns& standins, const LogRing& ring,
-                                                    Executor& executor) {
+std::unique_ptr<kube::PodStreams> with_standin_logs(agent::Agent* agent, const StandIns& standins,
+                                                    const LogRing& ring, Executor& executor) {
   return std::make_unique<PlatformStreams>(agent, standins, ring, executor);
 }
 

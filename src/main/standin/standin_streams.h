@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "agent/agent.h"
 #include "base/executor.h"
 #include "base/log_ring.h"
 #include "kube/pod_streams.h"
@@ -13,8 +14,7 @@ namespace hekla {
 
 // `agent`: runs the other pods; null: nobody does. `standins` may be asked on any thread. All
 // outlive what is made.
-std::unique_ptr<kube::PodStreams> with_standin_logs(kube::PodStreams* agent,
-                                                    const StandIns& standins, const LogRing& ring,
-                                                    Executor& executor);
+std::unique_ptr<kube::PodStreams> with_standin_logs(agent::Agent* agent, const StandIns& standins,
+                                                    const LogRing& ring, Executor& executor);
 
 }  // namespace hekla

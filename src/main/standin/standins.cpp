@@ -30,7 +30,7 @@ StandIns::StandIns(kube::Client& client, const ComponentTable& table,
       options_(options),
       pods_(client, kube::resources::pods, kube::ListOptions{.label_selector = model::kInProcess}),
       events_(client, "hekla") {
-  if (options_.show_workloads) shown_.emplace(client_, table_, pods_);
+  if (options_.show_workloads) shown_.emplace(client_, table_, registry_, pods_);
 }
 
 void StandIns::start() {
@@ -74,7 +74,8 @@ void StandIns::look_at(const model::Pod& pod) {
                              : kube::is_ready(part->ready)        ? StandInState::ready
                                                                   : StandInState::not_ready;
   std::optional<json::Object> status =
-      standin_status(pod, state, options_.started, client_.executor().clock().wall());
+      standin_status(pod, state, part && state != StandInState::done ? part->address : "",
+                     options_.started, client_.executor().clock().wall());
   if (!status || !writing_.insert(pod.metadata.uid).second) return;
   if (pod.status.containerStatuses.empty()) announce(pod, *component, state);
   kube::Write write;
@@ -114,6 +115,13 @@ void StandIns::remove(const model::Pod& pod) {
   client_.write(std::move(write), [name = pod.metadata.name](const kube::WriteResult& result) {
     report(result, name);
   });
+}
+
+std::string StandIns::address_of(const std::string& ns, const std::string& pod) const {
+  std::lock_guard lock(mutex_);
+  auto found = parts_.find({ns, pod});
+  const auto part = found == parts_.end() ? nullptr : registry_.part(found->second);
+  return part ? part->address : "";
 }
 
 std::optional<StandIns::Log> StandIns::log_of(const std::string& ns, const std::string& pod) const {

@@ -39,6 +39,8 @@ class StandIns {
   };
   // An ordinary pod has none.
   std::optional<Log> log_of(const std::string& ns, const std::string& pod) const;
+  // Where pods reach the part behind a stand-in; empty: nowhere. Thread-safe.
+  std::string address_of(const std::string& ns, const std::string& pod) const;
 
  private:
   void settle();
