@@ -1,6 +1,6 @@
 # The suites beyond `make test`; docs/testing.md says what each one proves. `make test-NAME` for every NAME in this list:
 LONG_SUITES := sim crash faults differential mutations kubectl python training-sdk trainer-sdk pipelines crds helm envtest \
-  operators conformance node-conformance volcano-e2e frameworks
+  operators conformance node-conformance volcano-e2e frameworks tutorials
 # A suite is described by
 #   packages.NAME  Debian's packages beyond those of `make deps`
 #   tests.NAME     yes: it needs the test programs, not only the binary
@@ -129,6 +129,11 @@ packages.frameworks := python3-venv python3-yaml openmpi-bin openssh-client drop
 kubectl.frameworks := yes
 as_root.frameworks := yes
 run.frameworks := python3 -m unittest discover -v -s test/frameworks -p "*_test.py"
+
+# MANIFESTS=DIR takes a checkout of kubeflow/manifests, with local-path-storage.yaml in it, instead of look-alikes.
+kubectl.tutorials := yes
+as_root.tutorials := yes
+run.tutorials := cd test/tutorials; MANIFESTS="$(MANIFESTS)" python3 -m unittest -v installs_test
 
 .PHONY: $(LONG_SUITES:%=test-%) build-asan build-tsan test-asan test-tsan oracle mutants fuzz
 
