@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 import look_alikes
 
@@ -180,6 +181,21 @@ class Installs(put.PlatformTest):
         self.assertEqual(p.kubectl("logs", "plain", "-n", "kubeflow"), "it runs\n")
         p.kubectl("delete", "pod", "plain", "-n", "kubeflow")
 
+    def assert_front_door(self):
+        """kubectl port-forward svc/istio-ingressgateway, and the login page behind it."""
+        port = put.free_port()
+        forward = subprocess.Popen(
+            ["kubectl", "port-forward", "svc/istio-ingressgateway", "-n", "istio-system", "%d:80" % port],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            self.assertIn(b"Forwarding from 127.0.0.1:%d -> 8080" % port, put.line_of(forward))
+            with urllib.request.urlopen("http://localhost:%d/" % port, timeout=put.PATIENCE) as answer:
+                self.assertIn("<html", answer.read().decode().lower())
+        finally:
+            forward.terminate()
+            forward.wait(put.PATIENCE)
+            forward.stdout.close()
+
     def assert_pods(self):
         """The seven `get pods`."""
         for namespace, names in PODS.items():
@@ -240,11 +256,16 @@ class Installs(put.PlatformTest):
         done = self.shell("kustomize build example | kubectl apply -f -")  # the loop's body: its first pass ends it
         self.assertNotIn("unchanged", done.stdout)
         self.assert_pods()
+        self.assert_front_door()
+        self.assertIn("deployment.apps/ml-pipeline ", self.shell("kubectl -n kubeflow get all").stdout)
         self.assert_platform_works()
         self.shell("while ! kustomize build example | kubectl apply -f -; do echo again; exit 1; done")
         self.shell("kustomize build example | kubectl delete --ignore-not-found -f -")
         self.assert_platform_works()
         self.assert_same(before, self.steady())
+
+    def test_0_the_front_door_is_there_before_anything_is_installed(self):
+        self.assert_front_door()
 
     def test_3_file_by_file(self):
         self.typed_file_by_file(sed=False, pns=False)
