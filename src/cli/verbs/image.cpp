@@ -197,11 +197,11 @@ void print_as_docker(const std::vector<StoredImage>& images, bool ids_alone) {
   for (const StoredImage& image : images) {
     Result<ImageReference> name = agent::parse_reference(image.name);
     if (!name) continue;
-    if (ids_alone) std::printf("%s\n", short_id(image.id).c_str());
+    if (ids_alone) std::printf("%s\n", short_id(image.digest).c_str());
     std::string repository = name->repository_name();
     for (std::string_view usual : {"docker.io/library/", "docker.io/"})
       if (repository.starts_with(usual)) repository.erase(0, usual.size());
-    rows.push_back({repository, name->tag.empty() ? "<none>" : name->tag, short_id(image.id),
+    rows.push_back({repository, name->tag.empty() ? "<none>" : name->tag, short_id(image.digest),
                     model::human_duration(now - WallTime(Nanos(image.added_ns))) + " ago",
                     image_size_text(image.size)});
   }
