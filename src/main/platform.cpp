@@ -110,7 +110,8 @@ void register_parts(kube::InProcessRegistry& registry) {
   registry.add(kube::InProcessPart{"tensorboards", {"tensorboard-controller"}});
   registry.add(kube::InProcessPart{"local-path", {"local-path"}});
   // Components that nothing here makes use of: there is nothing they could fail at.
-  for (const char* name : {"knative-eventing", "metacontroller", "viewers", "volcano-agent"}) {
+  for (const char* name :
+       {"knative-eventing", "mesh", "metacontroller", "viewers", "volcano-agent"}) {
     log_info(name, "nothing here needs it; its objects are stored");
     registry.add(kube::InProcessPart{name, {name}});
   }
@@ -478,6 +479,8 @@ Result<void> Platform::Parts::start_pipelines(const cli::UpOptions& options) {
   for (const char* name : {"objects", "pipelines", "pipelines-ui"})
     in_process.add(
         kube::InProcessPart{.name = name, .log = {name}, .address = agent->gateway_address()});
+  // Its webhook is answered in this process: nothing is to reach it at an address.
+  in_process.add(kube::InProcessPart{"pipelines-cache", {"pipelines"}});
   standing->add(kProfiles, first_profile(), true);
   standing->add(kube::resources::services, front_door_service());
   cluster_loop.post([this] { standing->start(); });

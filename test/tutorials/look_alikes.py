@@ -178,7 +178,7 @@ def write_stream(inventory, path):
     """All of it as one file."""
     made = [one for _, _, rows in sections(inventory) for row in rows for one in objects_of(row)]
     with open(path, "w", encoding="utf-8") as file:
-        file.write("\n---\n".join(json.dumps(one, indent=1) for one in made) + "\n")
+        json.dump({"apiVersion": "v1", "kind": "List", "items": made}, file, indent=1)
 
 
 def write_kustomization(place, file_name, made):
