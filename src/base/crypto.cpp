@@ -243,7 +243,7 @@ const char* extended_usage(const CertificateRequest& request) {
   return request.for_client ? "clientAuth" : nullptr;
 }
 
-// What a request asks of a certificate, and what every certificate says.
+// Extensions that a request asks for, and those of every certificate.
 Result<void> add_request(X509* made, X509* issuer, const CertificateRequest& request,
                          bool authority) {
   TRY(add_extension(made, issuer, NID_basic_constraints,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kAppFile = "app.yaml";
 constexpr const char* kUser = "anonymous";
-// What kfctl says of itself on the namespace it installs into.
+// Labels by which kfctl shows itself on the namespace it installs into.
 constexpr std::pair<const char*, const char*> kLabels[] = {
     {"control-plane", "kubeflow"}, {"katib-metricscollector-injection", "enabled"}};
 

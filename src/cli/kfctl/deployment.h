@@ -1,4 +1,4 @@
-// What kfctl does: the applications of a KfDef brought into being, and what it leaves behind.
+// kfctl's work: the applications of a KfDef brought into being, and what it leaves behind.
 #pragma once
 
 #include <string>
