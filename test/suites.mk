@@ -1,6 +1,6 @@
 # The suites beyond `make test`; docs/testing.md says what each one proves. `make test-NAME` for every NAME in this list:
 LONG_SUITES := sim crash faults differential mutations kubectl python training-sdk trainer-sdk pipelines crds helm envtest \
-  operators conformance node-conformance volcano-e2e frameworks workbench cluster
+  operators conformance node-conformance volcano-e2e frameworks workbench cluster tutorials
 # A suite is described by
 #   packages.NAME  Debian's packages beyond those of `make deps`
 #   tests.NAME     yes: it needs the test programs, not only the binary
@@ -158,6 +158,11 @@ packages.cluster := python3-yaml openssl
 go.cluster := 1.24
 before.cluster := test/differential/build_peers --cluster
 run.cluster := cd test/cluster; python3 -m unittest -v cluster_test
+
+# MANIFESTS=DIR takes a checkout of kubeflow/manifests, with local-path-storage.yaml in it, instead of look-alikes.
+kubectl.tutorials := yes
+as_root.tutorials := yes
+run.tutorials := cd test/tutorials; MANIFESTS="$(MANIFESTS)" python3 -m unittest -v installs_test
 
 .PHONY: $(LONG_SUITES:%=test-%) build-asan build-tsan test-asan test-tsan oracle mutants fuzz
 

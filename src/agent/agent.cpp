@@ -435,6 +435,11 @@ Result<net::Socket> Agent::listen_for_pods(std::uint16_t port) {
 }
 std::string Agent::gateway_address() const { return state_->network->dns_address(); }
 
+void Agent::forward_to(const std::string& address, std::uint16_t port,
+                       std::shared_ptr<kube::ForwardClient> client,
+                       kube::PodStreams::ForwardReady ready) {
+  state_->streams->forward_to(address, port, std::move(client), std::move(ready));
+}
 kube::PodStreams& Agent::streams() { return *state_->streams; }
 
 const std::string& Agent::node_name() const { return state_->options.node_name; }

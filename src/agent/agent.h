@@ -80,6 +80,10 @@ class Agent {
   // Before start(): a socket that pods reach at gateway_address() and this port, listening.
   Result<net::Socket> listen_for_pods(std::uint16_t port);
   std::string gateway_address() const;
+  // A connection to an address of the network that pods are in. From any thread.
+  void forward_to(const std::string& address, std::uint16_t port,
+                  std::shared_ptr<kube::ForwardClient> client,
+                  kube::PodStreams::ForwardReady ready);
   const std::string& node_name() const;
 
   // From any thread. Stops working. keep_pods: containers run on, to be adopted by the next start;

@@ -71,6 +71,9 @@ struct Options {
   // False: only what kube-apiserver makes, without the namespaces and accounts of Volcano and
   // Kubeflow.
   bool platform_objects = true;
+  // Versions of built-in kinds that Kubernetes has given up are served as well
+  // (kinds/beta_kinds.h).
+  bool beta_kinds = false;
   // Installed by bootstrap(): CRDs as YAML, one or more documents each.
   std::vector<std::string_view> crd_yamls;
   // Lists of kinds that are served with any content as long as nobody installs a CRD for them:

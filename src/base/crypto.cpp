@@ -243,6 +243,21 @@ const char* extended_usage(const CertificateRequest& request) {
   return request.for_client ? "clientAuth" : nullptr;
 }
 
+// Extensions that a request asks for, and those of every certificate.
+Result<void> add_request(X509* made, X509* issuer, const CertificateRequest& request,
+                         bool authority) {
+  TRY(add_extension(made, issuer, NID_basic_constraints,
+                    authority ? "critical,CA:TRUE" : "critical,CA:FALSE"));
+  TRY(add_extension(
+      made, issuer, NID_key_usage,
+      authority ? "critical,digitalSignature,keyCertSign,cRLSign" : "critical,digitalSignature"));
+  if (const char* usage = extended_usage(request))
+    TRY(add_extension(made, issuer, NID_ext_key_usage, usage));
+  TRY(add_extension(made, issuer, NID_subject_key_identifier, "hash"));
+  TRY(add_extension(made, issuer, NID_authority_key_identifier, "keyid"));
+  return add_alternative_names(made, request);
+}
+
 // X.509 signatures are DER; JWS wants r and s side by side.
 Result<std::string> der_to_raw(std::string_view der) {
   const unsigned char* at = reinterpret_cast<const unsigned char*>(der.data());
@@ -300,27 +315,31 @@ Result<KeyPair> make_ca(const std::string& common_name, const Clock& clock) {
   return sign_and_export(ca.get(), key.get(), key.get());
 }
 
-Result<KeyPair> make_certificate(const KeyPair& ca, const CertificateRequest& request,
-                                 const Clock& clock) {
-  Certificate issuer = TRY(read_certificate(ca.certificate_pem));
-  Pkey issuer_key = TRY(read_private_key(ca.key_pem));
+Result<KeyPair> issue_certificate(const KeyPair* ca, const CertificateOrder& order,
+                                  const Clock& clock) {
+  Pkey key = TRY(generate_key());
+  Certificate made = TRY(new_certificate(key.get(), order.request.common_name,
+                                         order.request.organizations, order.valid_for, clock));
+  if (!ca) {
+    X509_set_issuer_name(made.get(), X509_get_subject_name(made.get()));
+    TRY(add_request(made.get(), made.get(), order.request, order.for_authority));
+    return sign_and_export(made.get(), key.get(), key.get());
+  }
+  Certificate issuer = TRY(read_certificate(ca->certificate_pem));
+  Pkey issuer_key = TRY(read_private_key(ca->key_pem));
   if (X509_check_private_key(issuer.get(), issuer_key.get()) != 1) {
     ERR_clear_error();
     return fail(Code::bad_request, "the CA's key does not belong to its certificate");
   }
-  Pkey key = TRY(generate_key());
-  Certificate leaf = TRY(new_certificate(key.get(), request.common_name, request.organizations,
-                                         request.valid_for, clock));
-  if (X509_set_issuer_name(leaf.get(), X509_get_subject_name(issuer.get())) != 1)
+  if (X509_set_issuer_name(made.get(), X509_get_subject_name(issuer.get())) != 1)
     return openssl_error("naming the issuer of a certificate");
-  TRY(add_extension(leaf.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
-  TRY(add_extension(leaf.get(), issuer.get(), NID_key_usage, "critical,digitalSignature"));
-  if (const char* usage = extended_usage(request))
-    TRY(add_extension(leaf.get(), issuer.get(), NID_ext_key_usage, usage));
-  TRY(add_extension(leaf.get(), issuer.get(), NID_subject_key_identifier, "hash"));
-  TRY(add_extension(leaf.get(), issuer.get(), NID_authority_key_identifier, "keyid"));
-  TRY(add_alternative_names(leaf.get(), request));
-  return sign_and_export(leaf.get(), key.get(), issuer_key.get());
+  TRY(add_request(made.get(), issuer.get(), order.request, order.for_authority));
+  return sign_and_export(made.get(), key.get(), issuer_key.get());
+}
+
+Result<KeyPair> make_certificate(const KeyPair& ca, const CertificateRequest& request,
+                                 const Clock& clock) {
+  return issue_certificate(&ca, {.request = request, .valid_for = request.valid_for}, clock);
 }
 
 Result<WallTime> certificate_end(const std::string& certificate_pem) {

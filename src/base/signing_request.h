@@ -1,4 +1,4 @@
-// Certificate signing requests (PKCS #10, PEM).
+// Certificate signing requests (PKCS #10, PEM), and certificates that are ordered in other words.
 #pragma once
 
 #include "base/crypto.h"
@@ -16,5 +16,15 @@ struct ClientUsage {
 Result<std::string> sign_client_request(const KeyPair& ca, const std::string& request_pem,
                                         ClientUsage usage, std::chrono::seconds valid_for,
                                         const Clock& clock);
+
+// A certificate as somebody orders it.
+struct CertificateOrder {
+  CertificateRequest request;
+  std::chrono::seconds valid_for{};  // instead of the request's
+  bool for_authority = false;        // it may sign others
+};
+// Signed by the CA; without one by its own key.
+Result<KeyPair> issue_certificate(const KeyPair* ca, const CertificateOrder& order,
+                                  const Clock& clock);
 
 }  // namespace hekla

@@ -200,7 +200,10 @@ std::vector<Flag> up_flags(UpOptions& options) {
   append(flags, image_flags(options.agent));
   append(flags, node_flags(options.agent));
   append(flags, pressure_flags(options.agent));
-  append(flags, {Flag("--no-agent", options.no_agent, "do not run pods on this machine")});
+  append(flags, {Flag("--no-agent", options.no_agent, "do not run pods on this machine"),
+                 Flag("--without", options.without,
+                      "a component whose images run as anybody's, for its original: "
+                      "training-operator, cert-manager, istiod, ...; repeatable")});
   append(flags, fake_node_flags(options.fake_nodes));
   append(flags, process_flags(options));
   return flags;

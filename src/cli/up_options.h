@@ -35,6 +35,7 @@ struct UpOptions {
   std::string gang_scheduler = "volcano";  // of training jobs; none: their pods are placed singly
   int notebook_idle_minutes = 0;           // until an unused notebook is stopped; 0: never
   bool no_agent = false;
+  std::vector<std::string> without;  // components whose originals people run themselves
   agent::Options agent = usual_agent();
   agent::FakeNodesOptions fake_nodes = usual_fake_nodes();
   std::uint64_t history_changes = 200'000;

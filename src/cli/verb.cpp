@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/component_flags.h"
+#include "cli/docker_link.h"
 
 namespace hekla::cli {
 
@@ -13,11 +14,14 @@ void complain(const std::string& text) { std::fprintf(stderr, "hekla: %s\n", tex
 namespace {
 
 // Called by another program's name, the binary is the verb that stands in for it.
-std::vector<std::string> arguments_of(int argc, char** argv) {
+Result<std::vector<std::string>> arguments_of(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   std::string_view name = argv[0];
   name.remove_prefix(std::min(name.size(), name.rfind('/') + 1));
+  if (name == "docker") return docker_arguments(std::move(arguments));
   static constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"kfctl", "kfctl"},
+      {"Kfctl", "kfctl"},  // as a tutorial types it
       {"kube-apiserver", "apiserver"},
       {"vc-controller-manager", "controllers"},
       {"vc-scheduler", "scheduler"},
@@ -110,7 +114,10 @@ Command all_commands(const Context& context) {
 
 int run(int argc, char** argv, const Context& context) {
   const Command root = all_commands(context);
-  return run_command_line(root, arguments_of(argc, argv));
+  Result<std::vector<std::string>> arguments = arguments_of(argc, argv);
+  if (arguments) return run_command_line(root, std::move(*arguments));
+  complain(arguments.error().message);
+  return kUsage;
 }
 
 }  // namespace hekla::cli

@@ -36,6 +36,8 @@ struct Context {
   std::function<int(const WebOptions&)> web;
   // Examines the machine and prints what it finds; 1 when pods could not run.
   std::function<int()> doctor;
+  // Whether an image is one of those that stand for a part of this program.
+  std::function<bool(std::string_view image)> is_built_in;
   std::string executable;  // the path of this program, to start it again
   bool has_page = false;   // the dashboard's files are in it
 };

@@ -9,6 +9,7 @@
 #include "main/cluster/operator.h"
 #include "main/cluster/web_process.h"
 #include "main/doctor.h"
+#include "main/standin/component_table.h"
 #include "main/up.h"
 
 int main(int argc, char** argv) {
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   context.web = hekla::run_web;
   context.doctor = hekla::run_doctor;
   context.has_page = hekla::dashboard::has_page();
+  context.is_built_in = hekla::is_built_in;
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) context.executable = argv[0];

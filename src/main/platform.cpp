@@ -22,6 +22,7 @@
 #include "base/rng.h"
 #include "cli/instance.h"
 #include "cli/up_options.h"
+#include "controllers/certificate_controllers.h"
 #include "controllers/cluster_controllers.h"
 #include "controllers/crds.h"
 #include "controllers/training_controllers.h"
@@ -39,6 +40,7 @@
 #include "main/parts/launcher_bytes.h"
 #include "main/parts/objects_part.h"
 #include "main/parts/pipelines_part.h"
+#include "main/parts/standing_objects.h"
 #include "main/pki.h"
 #include "main/server_names.h"
 #include "main/standin/standin_step.h"
@@ -64,6 +66,8 @@ constexpr std::size_t kLogLines = 5000;              // of each component, for k
 // other machines and are not to take this one's.
 constexpr int kHousekeepingNice = 5;  // a third of the others' weight
 constexpr int kFakeNodesNice = 10;    // a ninth
+// Of the pods that people install for the front door, the dashboard and the web applications.
+constexpr std::uint16_t kWebPorts[] = {8080, 8082, 5000};
 constexpr auto kStartTimeout = std::chrono::seconds(30);
 constexpr auto kStopTimeout = std::chrono::seconds(60);
 
@@ -96,10 +100,25 @@ void register_parts(kube::InProcessRegistry& registry) {
   registry.add(kube::InProcessPart{"pvcviewers", {"pvcviewer-controller"}});
   registry.add(kube::InProcessPart{"tensorboards", {"tensorboard-controller"}});
   registry.add(kube::InProcessPart{"local-path", {"local-path"}});
+  // Components that nothing here makes use of: there is nothing they could fail at.
+  for (const char* name :
+       {"knative-eventing", "mesh", "metacontroller", "viewers", "volcano-agent"}) {
+    log_info(name, "nothing here needs it; its objects are stored");
+    registry.add(kube::InProcessPart{name, {name}});
+  }
+}
+
+// Parts that stand down for their originals.
+void register_training(kube::InProcessRegistry& registry) {
+  log_info("training-operator", "started", {{"version", build_info().version}});
   registry.add(kube::InProcessPart{
       "training",
       {"training-operator", "tfjob-controller", "pytorchjob-controller", "mpijob-controller",
        "xgboostjob-controller", "paddlejob-controller", "jaxjob-controller", "mxjob-controller"}});
+}
+void register_certificates(kube::InProcessRegistry& registry) {
+  log_info("certificates", "started", {{"version", build_info().version}});
+  registry.add(kube::InProcessPart{"certificates", {"certificates"}});
 }
 
 // Runs `call(done)` and waits for its answer.
@@ -176,12 +195,13 @@ struct Platform::Parts {
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::Server> server;
   std::unique_ptr<kube::Client> scheduler_client, event_client, volcano_client, training_client,
-      workbench_client, cluster_client, agent_client, fake_client;
+      workbench_client, certificates_client, cluster_client, agent_client, fake_client;
   std::unique_ptr<kube::Http> http;
   std::unique_ptr<scheduler::Scheduler> scheduler;
   std::unique_ptr<controllers::VolcanoControllers> volcano;
   std::unique_ptr<controllers::TrainingControllers> training;
   std::unique_ptr<controllers::WorkbenchControllers> workbench;
+  std::unique_ptr<controllers::CertificateControllers> certificates;
   std::unique_ptr<controllers::ClusterControllers> cluster;
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<agent::FakeNodes> fake_nodes;
@@ -189,6 +209,7 @@ struct Platform::Parts {
   std::unique_ptr<kube::PodStreams> streams;
   std::unique_ptr<DashboardPart> dashboard;
   std::unique_ptr<WebFront> web;
+  std::unique_ptr<StandingObjects> standing;
   std::unique_ptr<ObjectsPart> objects;
   std::unique_ptr<PipelinesPart> pipelines;
   Pki pki;
@@ -202,8 +223,10 @@ struct Platform::Parts {
   Result<void> write_kubeconfig(const std::string& path);
   Result<void> start_control(const cli::UpOptions& options);
   Result<void> start_nodes(const cli::UpOptions& options);
-  void start_standins(kube::PodStreams* agent_streams);
+  void start_standins(agent::Agent* node);
   Result<void> start_pipelines(const cli::UpOptions& options);
+  // The front door where pods and workloads of its originals look for it.
+  Result<void> show_web(WebFront& front);
   // Returns when the object exists.
   Result<void> await(const std::string& what, const kube::Resource& resource,
                      const std::string& name);
@@ -255,10 +278,12 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   api_options.rng = &real_rng();
   api_options.metrics = &metrics;
   api_options.node_reports = !options.no_agent;
+  api_options.beta_kinds = true;
   admission::Settings rules;
   rules.pod_template_errors = apiserver::pod_template_errors;
   api_options.admission = admission::admission_steps(rules);
   components = TRY(ComponentTable::parse(component_yamls()));
+  TRY(components.leave_out(options.without));
   api_options.admission.push_back(standin_step(components, standin_node));
   api_options.in_process_mark = model::kInProcess;
   api_options.answered_here = [this](std::string_view ns, std::string_view service) {
@@ -319,23 +344,33 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   volcano_client = api->client(volcano_loop, {"vc-controller-manager"});
   volcano = std::make_unique<controllers::VolcanoControllers>(*volcano_client, volcano_options(),
                                                               &metrics);
-  training_client = api->client(volcano_loop, {"training-operator"});
-  controllers::TrainingControllers::Options jobs = training_options();
-  jobs.jobs.gang_scheduler = options.gang_scheduler;
-  training = std::make_unique<controllers::TrainingControllers>(*training_client, std::move(jobs),
-                                                                &metrics);
+  if (components.find("training-operator")) {
+    training_client = api->client(volcano_loop, {"training-operator"});
+    controllers::TrainingControllers::Options jobs = training_options();
+    jobs.jobs.gang_scheduler = options.gang_scheduler;
+    training = std::make_unique<controllers::TrainingControllers>(*training_client, std::move(jobs),
+                                                                  &metrics);
+  }
   workbench_client = api->client(volcano_loop, {"hekla-workbench"});
   workbench = std::make_unique<controllers::WorkbenchControllers>(*workbench_client,
                                                                   workbench_options(options));
+  if (components.find("cert-manager")) {
+    certificates_client = api->client(volcano_loop, {"cert-manager"});
+    certificates = std::make_unique<controllers::CertificateControllers>(*certificates_client);
+  }
   volcano_loop.post([this] {
     volcano->start();
-    training->start();
-    install_training_runtimes(*training_client);
+    if (training) {
+      training->start();
+      install_training_runtimes(*training_client);
+    }
     workbench->start();
+    if (certificates) certificates->start();
     ensure_first_profile(*workbench_client);
   });
   log_info("controllers", "started", {{"version", build_info().version}});
-  log_info("training-operator", "started", {{"version", build_info().version}});
+  if (training) register_training(in_process);
+  if (certificates) register_certificates(in_process);
   for (const char* name : {"notebook-controller", "profile-controller", "tensorboard-controller",
                            "pvcviewer-controller", "poddefaults"})
     log_info(name, "started", {{"version", build_info().version}});
@@ -390,7 +425,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   if (options.only_stop)
     api->set_pod_streams(&agent->streams());
   else
-    start_standins(&agent->streams());
+    start_standins(agent.get());
   if (volcano) volcano_loop.post([this] { volcano->set_pod_streams(&agent->streams()); });
   server->serve_on(agent->take_api_socket());
   if (!options.only_stop) TRY(start_pipelines(options));
@@ -403,12 +438,11 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
 }
 
 // Components that nobody has installed show themselves where pods run.
-void Platform::Parts::start_standins(kube::PodStreams* agent_streams) {
-  standins =
-      std::make_unique<StandIns>(*cluster_client, components, in_process,
-                                 StandIns::Options{real_clock().wall(), agent_streams != nullptr});
+void Platform::Parts::start_standins(agent::Agent* node) {
+  standins = std::make_unique<StandIns>(*cluster_client, components, in_process,
+                                        StandIns::Options{real_clock().wall(), node != nullptr});
   streams = with_standin_streams(
-      agent_streams, *standins, *log_ring, cluster_loop,
+      node, *standins, *log_ring, cluster_loop,
       [this](const std::string& part, std::uint16_t port) -> std::optional<std::uint16_t> {
         if (part != "gateway" || (port != 8080 && port != 8443)) return std::nullopt;
         const std::uint16_t here = port == 8080 ? web_port : web_tls_port;
@@ -424,10 +458,12 @@ Result<void> Platform::Parts::start_pipelines(const cli::UpOptions& options) {
   const auto make_client = [this](Executor& executor, kube::Identity identity) {
     return api->client(executor, std::move(identity));
   };
+  standing = std::make_unique<StandingObjects>(*cluster_client);
   objects = TRY(ObjectsPart::start({.data_dir = options.data_dir,
                                     .listen = options.objects_listen,
                                     .gateway = agent->gateway_address(),
                                     .listen_for_pods = listen_for_pods,
+                                    .standing = standing.get(),
                                     .make_client = make_client}));
   pipelines = TRY(PipelinesPart::start({.data_dir = options.data_dir,
                                         .listen = options.pipelines_listen,
@@ -435,9 +471,29 @@ Result<void> Platform::Parts::start_pipelines(const cli::UpOptions& options) {
                                         .listen_for_pods = listen_for_pods,
                                         .objects = &objects->artifacts(),
                                         .streams = &agent->streams(),
+                                        .standing = standing.get(),
                                         .make_client = make_client,
                                         .discovery = &api->discovery(),
                                         .authorizer = &api->authorizer()}));
+  for (const char* name : {"objects", "pipelines", "pipelines-ui"})
+    in_process.add(
+        kube::InProcessPart{.name = name, .log = {name}, .address = agent->gateway_address()});
+  // Its webhook is answered in this process: nothing is to reach it at an address.
+  in_process.add(kube::InProcessPart{"pipelines-cache", {"pipelines"}});
+  standing->add(kProfiles, first_profile(), true);
+  cluster_loop.post([this] { standing->start(); });
+  return {};
+}
+
+Result<void> Platform::Parts::show_web(WebFront& front) {
+  for (std::uint16_t door : kWebPorts)
+    if (agent) front.serve_on(TRY(agent->listen_for_pods(door)));
+  for (const char* name : {"gateway", "login", "dashboard", "jupyter-web-app", "volumes-web-app",
+                           "tensorboards-web-app"}) {
+    log_info(name, "started", {{"url", front.url()}});
+    in_process.add(kube::InProcessPart{
+        .name = name, .log = {name}, .address = agent ? agent->gateway_address() : ""});
+  }
   return {};
 }
 
@@ -530,10 +586,10 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
                         options.notebook_idle_minutes > 0};
     if (p.pipelines)
       for (kube::WebRoute& route : p.pipelines->routes()) parts.routes.push_back(std::move(route));
-    p.in_process.add(kube::InProcessPart{"gateway", {"gateway"}});
     p.web = TRY(WebFront::start(options.web, options.data_dir, std::move(parts)));
+    (options.web.tls ? p.web_tls_port : p.web_port) = p.web->loopback_port();
+    TRY(p.show_web(*p.web));
   }
-  if (p.web) (options.web.tls ? p.web_tls_port : p.web_port) = p.web->loopback_port();
   p.kubeconfig = options.data_dir + "/admin.kubeconfig";
   TRY(p.write_kubeconfig(p.kubeconfig));
   return platform;

@@ -116,6 +116,8 @@ void WebFront::stop() {
   parts_->loop.stop();
 }
 
+void WebFront::serve_on(net::Socket listener) { parts_->server->serve_on(std::move(listener)); }
+
 const std::string& WebFront::url() const { return parts_->url; }
 std::uint16_t WebFront::loopback_port() const { return parts_->loopback_port; }
 

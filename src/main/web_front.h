@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "kube/web_route.h"
 #include "net/client.h"
+#include "net/listener.h"
 
 namespace hekla {
 
@@ -38,6 +39,8 @@ class WebFront {
   WebFront(Private, std::unique_ptr<Parts> parts);
   ~WebFront();
   void stop();
+  // One more place where the same is answered.
+  void serve_on(net::Socket listener);
   // "http://localhost:8080": for people on this machine.
   const std::string& url() const;
   // Where it listens on 127.0.0.1; 0: only on another address.

@@ -1,4 +1,8 @@
 """Workloads of the originals, installed over the platform: recognised ones are real objects whose pods this process realises."""
+import base64
+import os
+import subprocess
+import tempfile
 import unittest
 
 import platform_under_test as put
@@ -57,6 +61,41 @@ spec:
     served: true
     storage: true
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+CERTIFICATES = """
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: own}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: root}
+spec: {secretName: root, isCA: true, commonName: the root, issuerRef: {name: own}}
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: ca}
+spec: {ca: {secretName: root}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: web}
+spec: {secretName: web-tls, dnsNames: [web.default.svc], issuerRef: {kind: Issuer, name: ca}}
+"""
+OLD_KINDS = """
+apiVersion: policy/v1beta1
+kind: PodDisruptionBudget
+metadata: {name: istiod}
+spec: {minAvailable: 1, selector: {matchLabels: {app: istiod}}}
+---
+apiVersion: autoscaling/v2beta2
+kind: HorizontalPodAutoscaler
+metadata: {name: activator}
+spec:
+  maxReplicas: 20
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: activator}
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 100}}}]
 """
 CHEAT = """
 apiVersion: v1
@@ -127,6 +166,33 @@ class Install(put.PlatformTest):
         p.kubectl("delete", "crd", "clusterissuers.cert-manager.io")
         put.wait_for("the objects went with their CRD", lambda: not p.get("clusterissuers.cert-manager.io")["items"])
 
+    def test_certificates_are_signed(self):
+        p = self.platform
+        p.apply_text(CERTIFICATES)
+        p.kubectl("wait", "--for=condition=Ready", "certificate/web", "issuer/ca", "--timeout=100s")
+        secret = p.get("secret", "web-tls")
+        self.assertEqual((secret["type"], sorted(secret["data"])), ("kubernetes.io/tls", ["ca.crt", "tls.crt", "tls.key"]))
+        with tempfile.TemporaryDirectory() as place:
+            for name, data in secret["data"].items():
+                with open(os.path.join(place, name), "wb") as file:
+                    file.write(base64.b64decode(data))
+            said = subprocess.run(["openssl", "verify", "-CAfile", "ca.crt", "-verify_hostname", "web.default.svc", "tls.crt"],
+                                  cwd=place, capture_output=True, text=True)
+            self.assertEqual((said.returncode, said.stdout), (0, "tls.crt: OK\n"), said.stderr)
+        p.kubectl("delete", "secret", "web-tls")
+        put.wait_for("it is signed again", lambda: p.get("secret", "web-tls")["data"]["tls.crt"] != secret["data"]["tls.crt"])
+        p.kubectl("delete", "certificates,issuers", "--all")
+
+    def test_versions_of_their_time_are_accepted(self):
+        p = self.platform
+        p.apply_text(OLD_KINDS)
+        self.assertEqual(p.get("pdb", "istiod")["apiVersion"], "policy/v1")
+        self.assertEqual(p.get("hpa", "activator")["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 100)
+        self.assertNotIn("created", p.kubectl("apply", "-f", "-", stdin=OLD_KINDS))
+        self.assertIn("unavailable in v1.25+; use policy/v1", p.kubectl(
+            "get", "poddisruptionbudgets.v1beta1.policy", check=False).stderr)
+        p.kubectl("delete", "-f", "-", stdin=OLD_KINDS)
+
     def test_the_mark_is_nobodys_to_set(self):
         p = self.platform
         p.apply_text(CHEAT)
@@ -136,6 +202,29 @@ class Install(put.PlatformTest):
         self.assertNotIn("hekla.io/in-process", meta.get("annotations", {}))
         self.assertNotIn("hekla.io/in-process", meta.get("labels", {}))
         p.kubectl("delete", "pod", "cheat")
+
+
+class LeftOut(put.PlatformTest):
+    """A component that somebody runs himself."""
+    FLAGS = ["--no-agent", "--fake-nodes", "1", "--without", "training-operator"]
+
+    def test_its_pods_are_anybodys(self):
+        p = self.platform
+        p.apply_text(DEPLOYMENT % {"name": "training-operator", "namespace": "kubeflow",
+                                   "image": "docker.io/kubeflow/training-operator:v1"})
+        put.wait_for("an ordinary pod", lambda: [
+            pod for pod in p.get("pods", "-n", "kubeflow", "-l", "app=training-operator")["items"]
+            if "hekla.io/in-process" not in pod["metadata"].get("annotations", {})
+            and pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "500"])
+
+    def test_what_cannot_be_left_out_is_refused(self):
+        for name, why in (("volcano-scheduler", "hekla up cannot be without it"),
+                          ("training-operater", "there is no such component, did you mean training-operator?")):
+            with tempfile.TemporaryDirectory() as place:
+                done = subprocess.run([put.HEKLA, "up", "--data-dir", place, "--no-agent", "--without", name],
+                                      capture_output=True, text=True, timeout=put.PATIENCE)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("--without %s: %s" % (name, why), done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // One forwarded connection: a socket made inside the pod's network namespace, connected to its
-// localhost. The host's own namespace has no route to pods and is never asked.
+// localhost, or one of the network that pods are in. The host's own namespace has no route to pods
+// and is never asked.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -47,11 +48,12 @@ class ForwardSession final : public kube::ForwardedConnection,
   }
 
   // On the loop.
-  void connect(FileDescriptor socket, std::uint16_t port, ForwardReady ready) {
+  void connect(FileDescriptor socket, const std::string& to, std::uint16_t port,
+               ForwardReady ready) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ::inet_pton(AF_INET, to.c_str(), &address.sin_addr);
     int fd = socket.get();
     int done = ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
     if (done != 0 && errno != EINPROGRESS)
@@ -103,12 +105,13 @@ class ForwardSession final : public kube::ForwardedConnection,
 }  // namespace
 
 void open_forward(const std::shared_ptr<StreamCore>& core, FileDescriptor socket,
-                  std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
-                  ForwardReady ready) {
+                  const std::string& address, std::uint16_t port,
+                  std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) {
   auto session = std::make_shared<ForwardSession>(core, std::move(client));
-  core->loop->post([session, socket = std::move(socket), port, ready = std::move(ready)]() mutable {
-    session->connect(std::move(socket), port, std::move(ready));
-  });
+  core->loop->post(
+      [session, socket = std::move(socket), address, port, ready = std::move(ready)]() mutable {
+        session->connect(std::move(socket), address, port, std::move(ready));
+      });
 }
 
 }  // namespace hekla::agent

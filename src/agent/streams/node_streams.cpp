@@ -87,9 +87,24 @@ void NodeStreams::forward(const kube::PodRef& pod, std::uint16_t port,
             target->record, [core, port, client = std::move(client),
                              ready = std::move(ready)](Result<FileDescriptor> socket) mutable {
               if (!socket) return ready(std::unexpected(socket.error()));
-              open_forward(core, std::move(*socket), port, std::move(client), std::move(ready));
+              open_forward(core, std::move(*socket), "127.0.0.1", port, std::move(client),
+                           std::move(ready));
             });
       });
+}
+
+void NodeStreams::forward_to(const std::string& address, std::uint16_t port,
+                             std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) {
+  core_->executor.post([core = core_, address, port, client = std::move(client),
+                        ready = std::move(ready)]() mutable {
+    if (!core->machine) return ready(std::unexpected(stopping_error()));
+    core->machine->dial_parent(SOCK_STREAM, [core, address, port, client = std::move(client),
+                                             ready = std::move(ready)](
+                                                Result<FileDescriptor> socket) mutable {
+      if (!socket) return ready(std::unexpected(socket.error()));
+      open_forward(core, std::move(*socket), address, port, std::move(client), std::move(ready));
+    });
+  });
 }
 
 }  // namespace hekla::agent

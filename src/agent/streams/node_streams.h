@@ -44,6 +44,9 @@ class NodeStreams final : public kube::PodStreams {
   void open_socket(std::function<void(Result<int>)> done) override;
   void forward(const kube::PodRef& pod, std::uint16_t port,
                std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) override;
+  // A connection to an address of the network that pods are in.
+  void forward_to(const std::string& address, std::uint16_t port,
+                  std::shared_ptr<kube::ForwardClient> client, ForwardReady ready);
 
  private:
   std::shared_ptr<StreamCore> core_;
@@ -57,8 +60,10 @@ std::shared_ptr<kube::PodProcess> make_exec_session(std::shared_ptr<StreamCore> 
 std::shared_ptr<kube::PodProcess> make_attach_session(std::shared_ptr<StreamCore> core,
                                                       AttachPlace place,
                                                       const kube::ExecOptions& options);
+// `address`: IPv4, in the namespace that the socket is of.
 void open_forward(const std::shared_ptr<StreamCore>& core, FileDescriptor socket,
-                  std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
+                  const std::string& address, std::uint16_t port,
+                  std::shared_ptr<kube::ForwardClient> client,
                   kube::PodStreams::ForwardReady ready);
 
 }  // namespace hekla::agent

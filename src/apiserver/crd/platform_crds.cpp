@@ -43,6 +43,7 @@ json::Value open_crd(const json::Value& kind) {
           json::Object{{"name", version},
                        {"served", true},
                        {"storage", versions.empty()},
+                       {"subresources", json::Object{{"status", json::Object()}}},
                        {"schema", json::Object{{"openAPIV3Schema", std::move(any)}}}});
     }
   json::Object names{{"plural", name.substr(0, dot)}, {"kind", json::text_at(kind, {"kind"})}};

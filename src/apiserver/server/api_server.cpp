@@ -17,7 +17,7 @@
 #include "apiserver/gates/storage_classes.h"
 #include "apiserver/gates/webhook_configurations.h"
 #include "apiserver/gates/webhooks.h"
-#include "apiserver/kinds/builtin.h"
+#include "apiserver/kinds/beta_kinds.h"
 #include "apiserver/object/object_header.h"
 #include "apiserver/read/reads.h"
 #include "apiserver/request/flow_limits.h"
@@ -105,7 +105,8 @@ struct ApiServer::Parts {
       : options(std::move(given)),
         addresses(std::move(ranges)),
         executors(*options.loop),
-        registry(*options.store, builtin_kinds(), options.node_reports),
+        registry(*options.store, options.beta_kinds ? kinds_with_betas() : builtin_kinds(),
+                 options.node_reports),
         authorizer(make_authorizer(options, registry)),
         local_authorizer(*authorizer),
         tokens(options.auth, *options.clock, *options.rng),

@@ -244,7 +244,8 @@ ReconcileRule returning_rule(const PlatformCrds& platform, std::vector<json::Val
 
 std::vector<json::Value> platform_objects() {
   std::vector<json::Value> objects;
-  for (std::string_view name : {"hekla-system", "volcano-system", "local-path-storage", "kubeflow"})
+  for (std::string_view name :
+       {"hekla-system", "volcano-system", "local-path-storage", "istio-system", "kubeflow"})
     objects.push_back(namespace_object(name));
   for (std::string_view ns : {"default", "kubeflow"})
     for (std::string_view name : {"default-editor", "default-viewer"})

@@ -38,7 +38,8 @@ struct ImageOptions {
   bool password_stdin = false;
   std::string dockerfile;
   std::vector<std::string> arguments, secrets, image_maps;
-  bool pull = false;
+  bool pull = false, skip_built_in = false;
+  std::function<bool(std::string_view image)> is_built_in;
 };
 using SharedImageOptions = std::shared_ptr<ImageOptions>;
 
@@ -96,6 +97,10 @@ Result<void> pull_images(const ImageOptions& options) {
   auto store = TRY(open_image_store(options));
   agent::RegistryLogins logins = TRY(agent::read_logins(options.data_dir));
   for (const std::string& name : options.names) {
+    if (options.skip_built_in && options.is_built_in && options.is_built_in(name)) {
+      std::printf("%s: built into Hekla, not pulled\n", name.c_str());
+      continue;
+    }
     StoredImage image = TRY(store->pull(TRY(agent::parse_reference(name)), logins));
     std::printf("%s\n", image.id.c_str());
   }
@@ -148,8 +153,12 @@ Result<ImageReference> registry_named(const std::string& text) {
 
 Result<void> log_in(const ImageOptions& options) {
   ImageReference registry = TRY(registry_named(options.registry));
-  if (options.user.empty()) return fail(Code::bad_request, "name the user with -u");
   RegistryLogin login{options.user, options.password};
+  if (login.user.empty()) {
+    std::fprintf(stderr, "Username: ");
+    std::getline(std::cin, login.user);
+  }
+  if (login.user.empty()) return fail(Code::bad_request, "name the user with -u");
   if (login.password.empty()) login.password = TRY(ask_password());
   agent::RegistrySession session(TRY(registry_options(options)), registry, login);
   TRY(session.check_login());
@@ -166,17 +175,9 @@ Result<void> log_out(const ImageOptions& options) {
   return {};
 }
 
-void print_images(const std::vector<StoredImage>& images) {
-  std::vector<std::array<std::string, 5>> rows{{"NAME", "TAG", "DIGEST", "SIZE", "AGE"}};
-  const WallTime now = real_clock().wall();
-  for (const StoredImage& image : images) {
-    Result<ImageReference> name = agent::parse_reference(image.name);
-    if (!name) continue;
-    rows.push_back({name->repository_name(), name->tag.empty() ? "<none>" : name->tag,
-                    image.digest.substr(image.digest.find(':') + 1, 12),
-                    image_size_text(image.size) + (image.host ? "+host" : ""),
-                    model::human_duration(now - WallTime(Nanos(image.added_ns)))});
-  }
+using ImageRow = std::array<std::string, 5>;
+
+void print_columns(const std::vector<ImageRow>& rows) {
   std::array<std::size_t, 5> widths{};
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -186,6 +187,40 @@ void print_images(const std::vector<StoredImage>& images) {
       line += row[i] + (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 3, ' ') : "");
     std::printf("%s\n", line.c_str());
   }
+}
+
+std::string short_id(const std::string& digest) { return digest.substr(digest.find(':') + 1, 12); }
+
+// As docker lists them.
+void print_as_docker(const std::vector<StoredImage>& images, bool ids_alone) {
+  std::vector<ImageRow> rows{{"REPOSITORY", "TAG", "IMAGE ID", "CREATED", "SIZE"}};
+  const WallTime now = real_clock().wall();
+  for (const StoredImage& image : images) {
+    Result<ImageReference> name = agent::parse_reference(image.name);
+    if (!name) continue;
+    if (ids_alone) std::printf("%s\n", short_id(image.digest).c_str());
+    std::string repository = name->repository_name();
+    for (std::string_view usual : {"docker.io/library/", "docker.io/"})
+      if (repository.starts_with(usual)) repository.erase(0, usual.size());
+    rows.push_back({repository, name->tag.empty() ? "<none>" : name->tag, short_id(image.digest),
+                    model::human_duration(now - WallTime(Nanos(image.added_ns))) + " ago",
+                    image_size_text(image.size)});
+  }
+  if (!ids_alone) print_columns(rows);
+}
+
+void print_images(const std::vector<StoredImage>& images) {
+  std::vector<ImageRow> rows{{"NAME", "TAG", "DIGEST", "SIZE", "AGE"}};
+  const WallTime now = real_clock().wall();
+  for (const StoredImage& image : images) {
+    Result<ImageReference> name = agent::parse_reference(image.name);
+    if (!name) continue;
+    rows.push_back({name->repository_name(), name->tag.empty() ? "<none>" : name->tag,
+                    short_id(image.digest),
+                    image_size_text(image.size) + (image.host ? "+host" : ""),
+                    model::human_duration(now - WallTime(Nanos(image.added_ns)))});
+  }
+  print_columns(rows);
 }
 
 Result<void> list_images(const ImageOptions& options) {
@@ -207,6 +242,8 @@ Result<void> list_images(const ImageOptions& options) {
       out.emplace_back(std::move(entry));
     }
     std::printf("%s\n", json::serialize_pretty(out).c_str());
+  } else if (options.output == "docker") {
+    print_as_docker(images, options.quiet);
   } else {
     print_images(images);
   }
@@ -425,28 +462,32 @@ Command registry_command(const char* name, const char* summary, const SharedImag
   return command;
 }
 
-std::vector<Command> registry_commands() {
+std::vector<Command> registry_commands(const Context& context) {
   auto pull = std::make_shared<ImageOptions>(), push = std::make_shared<ImageOptions>(),
        login = std::make_shared<ImageOptions>(), logout = std::make_shared<ImageOptions>();
+  pull->is_built_in = context.is_built_in;
   constexpr const char* registry = "HOST[:PORT] (default: docker.io)";
   return {
       registry_command(
           "pull", "fetch images from their registries", pull,
-          {Flag("names", pull->names, "[HOST/]REPOSITORY[:TAG][@DIGEST]").must_be_given()},
+          {Flag("names", pull->names, "[HOST/]REPOSITORY[:TAG][@DIGEST]").must_be_given(),
+           Flag("--skip-built-in", pull->skip_built_in,
+                "leave out those that stand for a part of hekla, which no pod needs")},
           pull_images),
       registry_command(
           "push", "send an image to a registry", push,
           {Flag("name", push->name, "the image").must_be_given(),
            Flag("target", push->target, "the name it shall have there (default: its own)")},
           push_image),
-      registry_command("login", "keep user and password for a registry; pods use them too", login,
-                       {Flag("registry", login->registry, registry),
-                        Flag("-u,--username", login->user, "the user").must_be_given(),
-                        Flag("-p,--password", login->password,
-                             "the password; without it, it is asked for on standard input"),
-                        Flag("--password-stdin", login->password_stdin,
-                             "read it from standard input (the default)")},
-                       log_in),
+      registry_command(
+          "login", "keep user and password for a registry; pods use them too", login,
+          {Flag("registry", login->registry, registry),
+           Flag("-u,--username", login->user, "the user; without it, it is asked for as well"),
+           Flag("-p,--password", login->password,
+                "the password; without it, it is asked for on standard input"),
+           Flag("--password-stdin", login->password_stdin,
+                "read it from standard input (the default)")},
+          log_in),
       image_command("logout", "forget the password for a registry", logout,
                     {Flag("registry", logout->registry, registry)}, log_out),
   };
@@ -454,10 +495,10 @@ std::vector<Command> registry_commands() {
 
 Command list_command() {
   auto options = std::make_shared<ImageOptions>();
-  Command command = image_command(
-      "list", "list the images that are here", options,
-      {Flag("-o,--output", options->output, "for programs").with(one_of({"json", "name"}))},
-      list_images);
+  Command command = image_command("list", "list the images that are here", options,
+                                  {Flag("-o,--output", options->output, "for programs")
+                                       .with(one_of({"json", "name", "docker"}))},
+                                  list_images);
   command.aliases = {"ls"};
   return command;
 }
@@ -562,7 +603,7 @@ Command recipes_command() {
                        options, {}, list_recipes);
 }
 
-std::vector<Command> image_commands(const Context&) {
+std::vector<Command> image_commands(const Context& context) {
   Command group{
       .name = "image",
       .summary = "the images of this machine, which pods are run from",
@@ -572,7 +613,7 @@ std::vector<Command> image_commands(const Context&) {
           "  hekla image pull python:3.12-slim\n"
           "  docker save my/app:1 | hekla image import -\n"
           "  hekla image push my/app:1 registry.example.com/my/app:1",
-      .commands = registry_commands(),
+      .commands = registry_commands(context),
   };
   for (Command& command : store_commands()) group.commands.push_back(std::move(command));
   group.commands.push_back(build_command());

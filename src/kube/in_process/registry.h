@@ -22,6 +22,8 @@ struct InProcessPart {
   std::string name;                   // scheduler, training, gateway
   std::vector<std::string> log = {};  // under which names it logs
   std::function<bool()> ready = {};   // any thread; empty: always
+  // Where pods reach it, at the ports its originals have; empty: nowhere.
+  std::string address = {};
 };
 
 // A server of this process behind a port of a Service.

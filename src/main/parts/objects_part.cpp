@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/rng.h"
-#include "framework/writes.h"
 #include "kube/cache_set.h"
 #include "main/listen.h"
 #include "main/parts/artifact_bytes.h"
@@ -60,19 +59,12 @@ class RootKey {
   std::optional<objects::Credential> credential_;
 };
 
-std::vector<kube::Write> surroundings(const std::string& gateway) {
-  std::vector<kube::Write> writes{
-      framework::create(kube::resources::namespaces, "",
-                        json::Object{{"metadata", json::Object{{"name", kNamespace}}}}),
-      framework::create(
-          kube::resources::secrets, kNamespace,
-          json::Object{{"metadata", json::Object{{"name", kSecret}}},
-                       {"data", json::Object{{"accesskey", base64_encode(kAccessKey)},
-                                             {"secretkey", base64_encode(kSecretKey)}}}})};
-  for (kube::Write& write :
-       own_service(kNamespace, kService, {{"http", kServicePort, kPodsPort}}, gateway))
-    writes.push_back(std::move(write));
-  return writes;
+void add_surroundings(StandingObjects& standing, const std::string& gateway) {
+  standing.add(kube::resources::secrets,
+               {{"metadata", json::Object{{"name", kSecret}, {"namespace", kNamespace}}},
+                {"data", json::Object{{"accesskey", base64_encode(kAccessKey)},
+                                      {"secretkey", base64_encode(kSecretKey)}}}});
+  add_own_service(standing, kNamespace, kService, {{"http", kServicePort, kPodsPort}}, gateway);
 }
 
 void make_bucket(objects::ObjectStore& store) {
@@ -141,14 +133,10 @@ Result<std::unique_ptr<ObjectsPart>> ObjectsPart::start(ObjectsOptions options) 
                                             options.listen, options.data_dir, listen));
   state->for_host = TRY(state->serve(std::move(listener)));
   state->url = "http://" + local_address(listen.address) + ":" + std::to_string(listen.port);
-  state->loop.post([state = state.get(), writes = surroundings(options.gateway)]() mutable {
-    state->client->batch(std::move(writes), [](const std::vector<kube::WriteResult>& results) {
-      for (const kube::WriteResult& result : results)
-        if (!result && result.error().code != Code::already_exists)
-          log_error("objects", "what pods find the store by: " + result.error().message);
-    });
-    state->watch_key();
-  });
+  // Where a Service with a selector leads that somebody has installed.
+  state->for_pods->serve_on(TRY(options.listen_for_pods(kServicePort)));
+  add_surroundings(*options.standing, options.gateway);
+  state->loop.post([state = state.get()] { state->watch_key(); });
   log_info("objects", "serving", {{"url", state->url}});
   return std::make_unique<ObjectsPart>(Private{}, std::move(state));
 }

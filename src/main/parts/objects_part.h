@@ -13,11 +13,14 @@
 
 namespace hekla {
 
+class StandingObjects;
+
 struct ObjectsOptions {
   std::string data_dir;
   std::string listen;   // on this machine; empty: 127.0.0.1 and the port of the last start
   std::string gateway;  // the pods' side of this process
   std::function<Result<net::Socket>(std::uint16_t port)> listen_for_pods;
+  StandingObjects* standing = nullptr;  // gets what pods find it by
   kube::ClientFactory make_client;
 };
 

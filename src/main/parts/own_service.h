@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/client.h"
+#include "main/parts/standing_objects.h"
 
 namespace hekla {
 
@@ -14,8 +14,8 @@ struct OwnPort {
   std::uint16_t port = 0, target = 0;  // the Service's, and the one that is listened on
 };
 
-// The writes that make the Service where it is missing and point it at `address`.
-std::vector<kube::Write> own_service(const std::string& ns, const std::string& name,
-                                     const std::vector<OwnPort>& ports, const std::string& address);
+// The Service where it is missing, leading to `address`.
+void add_own_service(StandingObjects& standing, const std::string& ns, const std::string& name,
+                     const std::vector<OwnPort>& ports, const std::string& address);
 
 }  // namespace hekla

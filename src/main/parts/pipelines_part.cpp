@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/rng.h"
-#include "framework/writes.h"
 #include "main/listen.h"
 #include "main/parts/own_service.h"
 #include "net/server.h"
@@ -18,6 +17,8 @@ namespace {
 constexpr const char* kNamespace = "kubeflow";
 // In the pods' network: for the launchers of steps, and the REST API.
 constexpr std::uint16_t kLaunchPort = 6444, kApiPort = 6446;
+// Of the API's and the page's pods as upstream installs them.
+constexpr std::uint16_t kOriginalPorts[] = {8888, 3000};
 constexpr std::string_view kPagePath = "/pipeline", kBelowPage = "/pipeline/apis/";
 
 // Kept over restarts: tokens of running steps are made from it.
@@ -29,7 +30,7 @@ Result<std::string> token_key(const std::string& path) {
 }
 
 // The rights of pipeline-runner upstream: for steps that write objects, and programs in steps.
-std::vector<kube::Write> runner_rights() {
+void add_runner_rights(StandingObjects& standing) {
   const kube::Resource roles{"rbac.authorization.k8s.io", "v1", "roles", "Role"},
       bindings{"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
   const auto rule = [](json::Array groups, json::Array kinds, json::Array verbs) {
@@ -37,7 +38,7 @@ std::vector<kube::Write> runner_rights() {
                         {"resources", std::move(kinds)},
                         {"verbs", std::move(verbs)}};
   };
-  const json::Object metadata{{"name", "pipeline-runner"}};
+  const json::Object metadata{{"name", "pipeline-runner"}, {"namespace", kNamespace}};
   json::Array rules{
       rule({""}, {"secrets"}, {"get"}),
       rule({""}, {"configmaps"}, {"get", "watch", "list", "create", "update", "patch", "delete"}),
@@ -47,33 +48,25 @@ std::vector<kube::Write> runner_rights() {
       rule({"apps"}, {"deployments", "replicasets"}, {"*"}),
       rule({"batch"}, {"jobs"}, {"*"}),
       rule({"kubeflow.org", "batch.volcano.sh"}, {"*"}, {"*"})};
-  return {framework::create(roles, kNamespace,
-                            json::Object{{"metadata", metadata}, {"rules", std::move(rules)}}),
-          framework::create(
-              bindings, kNamespace,
-              json::Object{{"metadata", metadata},
-                           {"roleRef", json::Object{{"apiGroup", "rbac.authorization.k8s.io"},
-                                                    {"kind", "Role"},
-                                                    {"name", "pipeline-runner"}}},
-                           {"subjects", json::Array{json::Object{{"kind", "ServiceAccount"},
-                                                                 {"name", "pipeline-runner"},
-                                                                 {"namespace", kNamespace}}}}})};
+  standing.add(roles, {{"metadata", metadata}, {"rules", std::move(rules)}});
+  standing.add(bindings, {{"metadata", metadata},
+                          {"roleRef", json::Object{{"apiGroup", "rbac.authorization.k8s.io"},
+                                                   {"kind", "Role"},
+                                                   {"name", "pipeline-runner"}}},
+                          {"subjects", json::Array{json::Object{{"kind", "ServiceAccount"},
+                                                                {"name", "pipeline-runner"},
+                                                                {"namespace", kNamespace}}}}});
 }
 
-// The namespace, the account that steps run as, and the names by which pods find the API.
-std::vector<kube::Write> surroundings(const std::string& gateway) {
-  const auto named = [](const char* name) {
-    return json::Object{{"metadata", json::Object{{"name", name}}}};
-  };
-  std::vector<kube::Write> writes{
-      framework::create(kube::resources::namespaces, "", named(kNamespace)),
-      framework::create(kube::resources::service_accounts, kNamespace, named("pipeline-runner"))};
-  for (kube::Write& write : runner_rights()) writes.push_back(std::move(write));
+// The account that steps run as, and the names by which pods find the API.
+void add_surroundings(StandingObjects& standing, const std::string& gateway) {
+  standing.add(
+      kube::resources::service_accounts,
+      {{"metadata", json::Object{{"name", "pipeline-runner"}, {"namespace", kNamespace}}}});
+  add_runner_rights(standing);
   for (const auto& [name, port] : {std::pair{"ml-pipeline", 8888}, std::pair{"ml-pipeline-ui", 80}})
-    for (kube::Write& write : own_service(
-             kNamespace, name, {{"http", static_cast<std::uint16_t>(port), kApiPort}}, gateway))
-      writes.push_back(std::move(write));
-  return writes;
+    add_own_service(standing, kNamespace, name,
+                    {{"http", static_cast<std::uint16_t>(port), kApiPort}}, gateway);
 }
 
 // The API's own path: upstream's page has the API below it, too, and the proxy of the API server
@@ -203,12 +196,11 @@ Result<std::unique_ptr<PipelinesPart>> PipelinesPart::start(PipelinesOptions opt
     const ListenAddress listen = TRY(parse_listen_address("--pipelines-listen", options.listen));
     state->host_server = TRY(state->serve_api(TRY(net::listen_on(listen.address, listen.port))));
   }
-  state->loop.post([state = state.get(), writes = surroundings(options.gateway)]() mutable {
-    state->client->batch(std::move(writes), [](const std::vector<kube::WriteResult>& results) {
-      for (const kube::WriteResult& result : results)
-        if (!result && result.error().code != Code::already_exists)
-          log_error("pipelines", "what pods find the API by: " + result.error().message);
-    });
+  // Where Services with a selector lead that somebody has installed.
+  for (std::uint16_t port : kOriginalPorts)
+    state->pods_server->serve_on(TRY(options.listen_for_pods(port)));
+  add_surroundings(*options.standing, options.gateway);
+  state->loop.post([state = state.get()] {
     state->driver->start();
     state->workflows->start();
     state->api->start_schedules();

@@ -17,6 +17,8 @@
 
 namespace hekla {
 
+class StandingObjects;
+
 struct PipelinesOptions {
   std::string data_dir;
   std::string listen;   // of the REST API in plain HTTP; empty: nowhere
@@ -24,6 +26,7 @@ struct PipelinesOptions {
   std::function<Result<net::Socket>(std::uint16_t port)> listen_for_pods;
   pipelines::ObjectBytes* objects = nullptr;
   kube::PodStreams* streams = nullptr;  // reaches the logs of steps
+  StandingObjects* standing = nullptr;  // gets what pods find it by
   // Made for the loop that the driver lives on.
   kube::ClientFactory make_client;
   // Kinds that are served, and who may do what: for steps of Workflows that write objects.

@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "base/nearest.h"
 #include "json/parse.h"
 
 namespace hekla {
 namespace {
+
+// Parts that do not stand down for their originals.
+constexpr std::array<std::string_view, 11> kNeeded{
+    "admission",   "controllers", "local-path", "notebooks", "objects",     "pipelines",
+    "poddefaults", "profiles",    "pvcviewers", "scheduler", "tensorboards"};
 
 std::vector<std::string> texts_at(const json::Value& value, std::string_view member) {
   std::vector<std::string> out;
@@ -114,6 +120,25 @@ Result<ComponentTable> ComponentTable::parse(std::span<const std::string_view> y
   return table;
 }
 
+Result<void> ComponentTable::leave_out(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const Component* component = find(name);
+    if (!component) {
+      std::vector<std::string> known;
+      for (const Component& one : all_) known.push_back(one.name);
+      const std::string near = nearest_name(name, known);
+      return fail(Code::bad_request, "--without " + name + ": there is no such component" +
+                                         (near.empty() ? "" : ", did you mean " + near + "?"));
+    }
+    if (std::ranges::find(kNeeded, component->part) != kNeeded.end())
+      return fail(Code::bad_request, "--without " + name + ": hekla up cannot be without it");
+  }
+  std::erase_if(all_, [&](const Component& one) {
+    return std::ranges::find(names, one.name) != names.end();
+  });
+  return {};
+}
+
 const Component* ComponentTable::find(std::string_view name) const {
   auto found = std::ranges::find(all_, name, &Component::name);
   return found == all_.end() ? nullptr : &*found;
@@ -144,6 +169,15 @@ const Component* ComponentTable::recognise(std::string_view ns, const json::Valu
     if (!found) found = component;
   }
   return found;
+}
+
+const Component* ComponentTable::of_any(std::string_view image) const {
+  return of_image(image_path(image), {});
+}
+
+bool is_built_in(std::string_view image) {
+  Result<ComponentTable> table = ComponentTable::parse(component_yamls());
+  return is_sidecar_image(image_path(image)) || (table && table->of_any(image));
 }
 
 bool ComponentTable::answers(std::string_view ns, std::string_view service) const {

@@ -48,10 +48,15 @@ class ComponentTable {
   static Result<ComponentTable> parse(std::span<const std::string_view> yamls);
 
   const std::vector<Component>& all() const { return all_; }
+  // Forgets components by name, so that their pods are anybody's. Those whose part the platform
+  // cannot be without are refused, and so are unknown ones.
+  Result<void> leave_out(const std::vector<std::string>& names);
   const Component* find(std::string_view name) const;
   // The component that a pod is to be realised by: all of its containers must be known. Null: an
   // ordinary pod.
   const Component* recognise(std::string_view ns, const json::Value& pod) const;
+  // The component whose image that is, whoever runs it: images that anybody may use are nobody's.
+  const Component* of_any(std::string_view image) const;
   // Whether admission reviews for that Service are answered in this process.
   bool answers(std::string_view ns, std::string_view service) const;
 
@@ -64,6 +69,8 @@ class ComponentTable {
 // The path of a reference: it remains when host, tag and digest are gone: "ml-pipeline/frontend".
 // Underscores count as slashes: some mirrors have flat names.
 std::string image_path(std::string_view reference);
+// Whether an image stands for a part of this program by the built-in table, or goes with those.
+bool is_built_in(std::string_view image);
 // Sidecars that belong to the pod they stand in: proxies for logins, metrics and the mesh.
 bool is_sidecar_image(std::string_view path);
 

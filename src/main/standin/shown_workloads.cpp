@@ -5,6 +5,7 @@
 
 #include "base/crypto.h"
 #include "base/log.h"
+#include "model/gives_way.h"
 #include "model/in_process.h"
 
 namespace hekla {
@@ -12,6 +13,7 @@ namespace {
 
 // Tells our own workloads from those that were installed: the images of others have other tags.
 constexpr std::string_view kOwnTag = ":hekla";
+const kube::Resource kReplicaSets{"apps", "v1", "replicasets", "ReplicaSet"};
 // Clients that delete something and wait for its end must have time to see it gone.
 constexpr std::chrono::seconds kBack{2};
 
@@ -23,12 +25,16 @@ bool is_ours(const model::Pod& pod) {
   return !pod.spec.containers.empty() && pod.spec.containers[0].image.ends_with(kOwnTag);
 }
 
-bool is_ours(const ShownDeployment& deployment) {
-  const json::Array* containers =
-      json::array_at(deployment.spec, {"template", "spec", "containers"});
-  return containers && !containers->empty() &&
-         json::string_at(containers->front(), {"image"}).ends_with(kOwnTag);
+bool is_own(const json::Value& container) {
+  return json::string_at(container, {"image"}).ends_with(kOwnTag);
 }
+
+bool has_own_container(const json::Value& spec) {
+  const json::Array* containers = json::array_at(spec, {"template", "spec", "containers"});
+  return containers && !containers->empty() && is_own(containers->front());
+}
+
+bool is_ours(const ShownDeployment& deployment) { return has_own_container(deployment.spec); }
 
 json::Object labels_of(const ShownWorkload& shown) {
   json::Object out;
@@ -45,6 +51,9 @@ json::Object pod_spec(const Component& component, const std::string& container) 
 json::Value deployment_of(const Component& component) {
   const ShownWorkload& shown = *component.shown;
   json::Object metadata = shown.helm.empty() ? json::Object() : helm_metadata(shown.helm, shown.ns);
+  json::Value marked(std::move(metadata));
+  json::at_path(marked, {"annotations", model::kGivesWay}) = "true";
+  metadata = std::move(marked.get_object());
   metadata["name"] = shown.name;
   metadata["namespace"] = shown.ns;
   json::Object pod{{"metadata", json::Object{{"labels", labels_of(shown)}}},
@@ -111,6 +120,25 @@ void report(const kube::WriteResult& result, const std::string& name) {
 
 }  // namespace
 
+void settle_ownership(const json::Value* old, json::Value& deployment) {
+  const auto is_shown = [](const json::Value& one) {
+    const json::Value* spec = json::find(one, "spec");
+    return spec && has_own_container(*spec);
+  };
+  if (old && is_shown(*old)) {
+    json::Value& containers = json::at_path(deployment, {"spec", "template", "spec", "containers"});
+    json::Array kept;
+    if (containers.is_array())
+      for (const json::Value& one : containers.get_array())
+        if (!is_own(one)) kept.push_back(one);
+    if (!kept.empty()) containers = std::move(kept);
+  }
+  if (is_shown(deployment) ||
+      !json::find_path(deployment, {"metadata", "annotations", model::kGivesWay}))
+    return;
+  json::at_path(deployment, {"metadata", "annotations"}).get_object().erase(model::kGivesWay);
+}
+
 json::Object helm_metadata(const std::string& release, const std::string& ns) {
   return {{"labels", json::Object{{"app.kubernetes.io/managed-by", "Helm"}}},
           {"annotations", json::Object{{"meta.helm.sh/release-name", release},
@@ -173,7 +201,20 @@ void ShownWorkloads::settle(Workload& workload) {
              others_have(workload.component, false)) {
     remove(kube::resources::deployments, deployment->metadata);
   }
+  if (deployment && !ours) remove_own_sets(workload);
   if (!shown.once.empty()) settle_once(workload, ours && !others_have(workload.component, true));
+}
+
+// Of a Deployment that has become somebody's: it may choose other pods than the ones of ours.
+void ShownWorkloads::remove_own_sets(const Workload& workload) {
+  pods_.for_each([&](const auto& pod) {
+    if (!is_ours(*pod) || pod->metadata.deletionTimestamp ||
+        pod->metadata.annotation(model::kInProcess) != workload.component.name)
+      return;
+    for (const model::OwnerReference& owner : pod->metadata.ownerReferences)
+      if (owner.kind == "ReplicaSet")
+        remove(kReplicaSets, {.name = owner.name, .ns = pod->metadata.ns, .uid = owner.uid});
+  });
 }
 
 void ShownWorkloads::settle_once(Workload& workload, bool wanted) {
@@ -219,7 +260,8 @@ void ShownWorkloads::remove(const kube::Resource& resource, const model::ObjectM
   write.key = {of.ns, of.name};
   write.precondition_uid = of.uid;
   // A workload of ours may be somebody else's by now.
-  write.precondition_resource_version = std::strtoull(of.resourceVersion.c_str(), nullptr, 10);
+  if (!of.resourceVersion.empty())
+    write.precondition_resource_version = std::strtoull(of.resourceVersion.c_str(), nullptr, 10);
   write.propagation_policy = "Background";
   client_.write(std::move(write),
                 [name = of.name](const kube::WriteResult& result) { report(result, name); });

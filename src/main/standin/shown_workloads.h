@@ -18,6 +18,10 @@ namespace hekla {
 // The mark by which Helm takes what is there already into a release: {labels, annotations}.
 json::Object helm_metadata(const std::string& release, const std::string& ns);
 
+// A Deployment that somebody applies over one of ours is theirs alone: containers of ours go, and
+// it gives way no more. `old`: null for a new one.
+void settle_ownership(const json::Value* old, json::Value& deployment);
+
 // A Deployment as far as it matters here.
 struct ShownDeployment {
   model::ObjectMeta metadata;
@@ -28,6 +32,7 @@ BOOST_DESCRIBE_STRUCT(ShownDeployment, (), (metadata, spec))
 // Lives on the client's executor. `pods`: all stand-ins; `registry`: the parts that are at work.
 class ShownWorkloads {
  public:
+  // Components alone whose parts are there.
   ShownWorkloads(kube::Client& client, const ComponentTable& table,
                  const kube::InProcessRegistry& registry, const kube::Informer<model::Pod>& pods);
   void start();
@@ -44,6 +49,7 @@ class ShownWorkloads {
 
   void settle(Workload& workload);
   void settle_once(Workload& workload, bool wanted);
+  void remove_own_sets(const Workload& workload);
   void make(Workload& workload);
   void make_once(Workload& workload);
   // Whether somebody else has such pods; `once`: those that end.

@@ -76,7 +76,8 @@ const ContainerStatus* status_of(const model::Pod& pod, const std::string& conta
 }  // namespace
 
 std::optional<json::Object> standin_status(const model::Pod& pod, StandInState state,
-                                           WallTime since, WallTime now) {
+                                           const std::string& address, WallTime since,
+                                           WallTime now) {
   // Times of objects are whole seconds.
   since = std::chrono::floor<std::chrono::seconds>(since);
   const ContainerStatus* first =
@@ -85,7 +86,8 @@ std::optional<json::Object> standin_status(const model::Pod& pod, StandInState s
   const bool again = ran && *first->state.running->startedAt.at < since &&
                      (state == StandInState::ready || state == StandInState::not_ready);
   const bool is_shown = pod.status.phase == phase_of(state) && first && !again &&
-                        first->ready == (state == StandInState::ready);
+                        first->ready == (state == StandInState::ready) &&
+                        pod.status.podIP == address;
   if (is_shown || pod.status.phase == "Succeeded") return std::nullopt;
   const std::string at = model::format_rfc3339(now);
   const std::string started =
@@ -103,6 +105,10 @@ std::optional<json::Object> standin_status(const model::Pod& pod, StandInState s
       {"conditions", conditions_of(state, at)},
       {"containerStatuses", std::move(containers)}};
   if (!inits.empty()) out["initContainerStatuses"] = std::move(inits);
+  if (!address.empty()) {
+    out["podIP"] = address;
+    out["podIPs"] = json::Array{json::Object{{"ip", address}}};
+  }
   return out;
 }
 

@@ -17,7 +17,9 @@ enum class StandInState {
 };
 
 // The status to write, or nothing: the pod shows it already. `since`: when this process started.
+// `address`: where pods reach the part; empty: nowhere.
 std::optional<json::Object> standin_status(const model::Pod& pod, StandInState state,
-                                           WallTime since, WallTime now);
+                                           const std::string& address, WallTime since,
+                                           WallTime now);
 
 }  // namespace hekla

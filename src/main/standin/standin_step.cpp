@@ -1,5 +1,7 @@
 #include "main/standin/standin_step.h"
 
+#include "main/standin/shown_workloads.h"
+
 #include "model/in_process.h"
 
 namespace hekla {
@@ -40,11 +42,18 @@ kube::AdmissionStep standin_step(const ComponentTable& table, const StandInNode&
   step.name = "standin.hekla.io";
   step.matches = [](const kube::Resource& resource, kube::Operation operation,
                     std::string_view subresource) {
+    if (resource == kube::resources::deployments)
+      return subresource.empty() &&
+             (operation == kube::Operation::create || operation == kube::Operation::update);
     return resource == kube::resources::pods && subresource.empty() &&
            (operation == kube::Operation::create || operation == kube::Operation::update);
   };
   step.mutate = [&table, &node](const kube::AdmissionRequest& request,
                                 json::Value& pod) -> Result<void> {
+    if (request.resource == kube::resources::deployments) {
+      settle_ownership(request.old_object, pod);
+      return {};
+    }
     if (request.operation == kube::Operation::update) {
       for (std::string_view list : {"annotations", "labels"})
         set_mark(pod, list,

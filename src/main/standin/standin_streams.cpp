@@ -72,9 +72,10 @@ class StandInLog : public std::enable_shared_from_this<StandInLog> {
 
 class PlatformStreams final : public kube::PodStreams {
  public:
-  PlatformStreams(kube::PodStreams* agent, const StandIns& standins, const LogRing& ring,
+  PlatformStreams(agent::Agent* node, const StandIns& standins, const LogRing& ring,
                   Executor& executor, PartPorts ports)
-      : agent_(agent),
+      : node_(node),
+        agent_(node ? &node->streams() : nullptr),
         standins_(standins),
         ring_(ring),
         executor_(executor),
@@ -125,15 +126,18 @@ class PlatformStreams final : public kube::PodStreams {
   }
   void forward(const kube::PodRef& pod, std::uint16_t port,
                std::shared_ptr<kube::ForwardClient> client, ForwardReady ready) override {
-    if (!agent_) return ready(no_agent("port-forward"));
     if (const std::optional<std::string> part = standins_.part_behind(pod.ns, pod.name)) {
       if (const std::optional<std::uint16_t> here = ports_(*part, port))
         return loopback_.open(*here, std::move(client), std::move(ready));
+      const std::string address = standins_.address_of(pod.ns, pod.name);
+      if (node_ && !address.empty())
+        return node_->forward_to(address, port, std::move(client), std::move(ready));
       return ready(fail(Code::bad_request, "pod " + pod.name +
                                                " is a part of hekla itself, and nothing of it "
                                                "listens at port " +
                                                std::to_string(port)));
     }
+    if (!agent_) return ready(no_agent("port-forward"));
     agent_->forward(pod, port, std::move(client), std::move(ready));
   }
 
@@ -145,6 +149,7 @@ class PlatformStreams final : public kube::PodStreams {
   static std::unexpected<Error> no_agent(const std::string& what) {
     return fail(Code::unavailable, "no node agent serves " + what + " on this server");
   }
+  agent::Agent* node_;
   kube::PodStreams* agent_;
   const StandIns& standins_;
   const LogRing& ring_;
@@ -155,11 +160,10 @@ class PlatformStreams final : public kube::PodStreams {
 
 }  // namespace
 
-std::unique_ptr<kube::PodStreams> with_standin_streams(kube::PodStreams* agent,
-                                                       const StandIns& standins,
+std::unique_ptr<kube::PodStreams> with_standin_streams(agent::Agent* node, const StandIns& standins,
                                                        const LogRing& ring, Executor& executor,
                                                        PartPorts ports) {
-  return std::make_unique<PlatformStreams>(agent, standins, ring, executor, std::move(ports));
+  return std::make_unique<PlatformStreams>(node, standins, ring, executor, std::move(ports));
 }
 
 }  // namespace hekla

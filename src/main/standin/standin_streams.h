@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/agent.h"
 #include "base/executor.h"
 #include "base/log_ring.h"
 #include "kube/pod_streams.h"
@@ -20,10 +21,9 @@ namespace hekla {
 using PartPorts =
     std::function<std::optional<std::uint16_t>(const std::string& part, std::uint16_t port)>;
 
-// `agent`: runs the other pods; null: nobody does. `standins` and `ports` may be asked on any
-// thread. All outlive what is made.
-std::unique_ptr<kube::PodStreams> with_standin_streams(kube::PodStreams* agent,
-                                                       const StandIns& standins,
+// `node`: runs the other pods and reaches the addresses of parts; null: nobody does. `standins` and
+// `ports` may be asked on any thread. All outlive what is made.
+std::unique_ptr<kube::PodStreams> with_standin_streams(agent::Agent* node, const StandIns& standins,
                                                        const LogRing& ring, Executor& executor,
                                                        PartPorts ports);
 

@@ -74,7 +74,8 @@ void StandIns::look_at(const model::Pod& pod) {
                              : kube::is_ready(part->ready)        ? StandInState::ready
                                                                   : StandInState::not_ready;
   std::optional<json::Object> status =
-      standin_status(pod, state, options_.started, client_.executor().clock().wall());
+      standin_status(pod, state, part && state != StandInState::done ? part->address : "",
+                     options_.started, client_.executor().clock().wall());
   if (!status || !writing_.insert(pod.metadata.uid).second) return;
   if (pod.status.containerStatuses.empty()) announce(pod, *component, state);
   kube::Write write;
@@ -121,6 +122,13 @@ std::optional<std::string> StandIns::part_behind(const std::string& ns,
   std::lock_guard lock(mutex_);
   const auto found = parts_.find({ns, pod});
   return found == parts_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string StandIns::address_of(const std::string& ns, const std::string& pod) const {
+  std::lock_guard lock(mutex_);
+  auto found = parts_.find({ns, pod});
+  const auto part = found == parts_.end() ? nullptr : registry_.part(found->second);
+  return part ? part->address : "";
 }
 
 std::optional<StandIns::Log> StandIns::log_of(const std::string& ns, const std::string& pod) const {

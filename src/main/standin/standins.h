@@ -40,6 +40,8 @@ class StandIns {
   // An ordinary pod has neither.
   std::optional<std::string> part_behind(const std::string& ns, const std::string& pod) const;
   std::optional<Log> log_of(const std::string& ns, const std::string& pod) const;
+  // Where pods reach the part behind a stand-in; empty: nowhere. Thread-safe.
+  std::string address_of(const std::string& ns, const std::string& pod) const;
 
  private:
   void settle();

@@ -5,6 +5,7 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/rules/workload_rules.h"
+#include "model/gives_way.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -97,7 +98,10 @@ std::vector<Cause> validate_daemon_set(const json::Value& object) {
 
 std::vector<Cause> selector_stays(const json::Value& object, const json::Value& old) {
   Rules rules;
-  rules.immutable(Field(object, "")["spec"]["selector"], Field(old, "")["spec"]["selector"]);
+  const bool gives_way = json::string_at(old, {"kind"}) == "Deployment" &&
+                         json::find_path(old, {"metadata", "annotations", model::kGivesWay});
+  if (!gives_way)
+    rules.immutable(Field(object, "")["spec"]["selector"], Field(old, "")["spec"]["selector"]);
   return std::move(rules.causes);
 }
 

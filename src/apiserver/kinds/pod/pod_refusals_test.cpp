@@ -154,7 +154,9 @@ TEST(PodRefusals, Identity) {
              "Localhost"},
       {R"("securityContext":{"procMount":"X"})",
        own + R"(procMount: Unsupported value: "X": supported values: "Default", "Unmasked")"},
-      {R"("securityContext":{"procMount":"Unmasked"})", ""},
+      {R"("securityContext":{"procMount":"Unmasked"})",
+       own +
+           R"(procMount: Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`)"},
       {R"("securityContext":{"appArmorProfile":{"type":"Localhost"}})",
        own + "appArmorProfile.localhostProfile: Required value: must be set when AppArmor type is "
              "Localhost"},

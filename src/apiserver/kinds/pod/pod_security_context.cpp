@@ -90,9 +90,18 @@ void check_sysctls(const Field& spec, Rules& rules) {
   }
 }
 
+// The whole of /proc is the machine's: root in such a pod would write the kernel's settings.
+void refuse_unmasked(const Field& spec, Rules& rules) {
+  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"})
+    for (std::size_t i = 0; i < spec[list].items().size(); ++i)
+      if (const Field mount = spec[list].at(i)["securityContext"]["procMount"];
+          mount.text() == "Unmasked")
+        rules.invalid(mount, "`hostUsers` must be false to use `Unmasked`");
+}
+
 // Users of a namespace of their own have nothing to say in one of the host's.
 void check_host_users(const Field& spec, Rules& rules) {
-  if (!spec["hostUsers"].present() || spec["hostUsers"].flag()) return;
+  if (!spec["hostUsers"].present() || spec["hostUsers"].flag()) return refuse_unmasked(spec, rules);
   constexpr std::string_view kWhy = "when `hostUsers` is false";
   if (spec["hostNetwork"].flag()) rules.forbidden(spec["hostNetwork"], std::string(kWhy));
   if (spec["hostPID"].flag()) rules.forbidden(spec["HostPID"], std::string(kWhy));
@@ -108,7 +117,6 @@ void check_host_users(const Field& spec, Rules& rules) {
 void validate_container_security(const Field& security, Rules& rules) {
   if (!security.present()) return;
   for (std::string_view member : {"runAsUser", "runAsGroup"}) check_id(security[member], rules);
-  // Upstream asks for users of the pod's own with Unmasked, which pods of this node cannot have.
   rules.one_of(security["procMount"], {"Default", "Unmasked"});
   check_seccomp(security["seccompProfile"], rules);
   if (security["allowPrivilegeEscalation"].present() &&
