@@ -76,7 +76,8 @@ std::optional<net::Response> PublishedSchema::v3(const net::Request& request,
   if (path.empty()) {
     std::vector<OpenApiEntry> index;
     for (const auto& [name, entry] : all) index.push_back({name, entry.hash});
-    for (const RemotePtr& remote : registry_.catalog()->remotes())
+    const CatalogPtr catalog = registry_.catalog();
+    for (const RemotePtr& remote : catalog->remotes())
       if (!remote->openapi_hash.empty())
         index.push_back({openapi_v3_path(remote->group, remote->version), remote->openapi_hash});
     std::string body = openapi_v3_index(index);

@@ -166,7 +166,8 @@ void Registry::swap_in(std::shared_ptr<Catalog> next,
 std::vector<kube::Resource> Registry::resources() const {
   std::vector<kube::Resource> found;
   std::vector<store::BucketId> seen;
-  for (const ServedPtr& served : catalog()->all()) {
+  const CatalogPtr now = catalog();  // held: another may take its place meanwhile
+  for (const ServedPtr& served : now->all()) {
     auto has = [&](std::string_view verb) {
       const auto& verbs = served->kind->verbs;
       return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
