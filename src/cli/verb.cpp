@@ -60,7 +60,8 @@ const std::vector<HelpGroup>& help_groups() {
       {"Administration",
        {"doctor", "user", "image", "backup", "restore", "completion", "version", "help"}},
       {"On a cluster that is there",
-       {"operator", "web", "pipelines", "scheduler", "controllers", "webhook"}},
+       {"install", "upgrade", "uninstall", "operator", "training-operator", "web", "pipelines",
+        "scheduler", "controllers", "webhook"}},
       {"Testing", {"simulate", "apiserver", "etcd"}}};
   return groups;
 }

@@ -43,7 +43,7 @@ std::vector<std::string> program_directories() {
                                "/usr/libexec/crio",
                                "/usr/lib/crio",
                                "/usr/lib/cri-o-runc/sbin"};
-  // What came with this program has been tried with it.
+  // Programs that came with this one have been tried with it.
   if (!bundled_directory().empty()) out.insert(out.begin(), bundled_directory());
   return out;
 }
