@@ -77,7 +77,7 @@ class Agent {
   kube::PodStreams& streams();
   // Once: a socket in the pods' network at which the kubernetes service arrives, listening.
   net::Socket take_api_socket();
-  // Before start(): a socket that pods reach at gateway_address() and this port, listening.
+  // A socket that pods reach at gateway_address() and this port, listening. From any thread.
   Result<net::Socket> listen_for_pods(std::uint16_t port);
   std::string gateway_address() const;
   // A connection to an address of the network that pods are in. From any thread.

@@ -478,7 +478,7 @@ Result<void> Platform::Parts::start_pipelines(const cli::UpOptions& options) {
   for (const char* name : {"objects", "pipelines", "pipelines-ui"})
     in_process.add(
         kube::InProcessPart{.name = name, .log = {name}, .address = agent->gateway_address()});
-  // Its webhook is answered in this process: nothing is to reach it at an address.
+  // The webhook of the cache is answered in this process: nothing is to reach it at an address.
   in_process.add(kube::InProcessPart{"pipelines-cache", {"pipelines"}});
   standing->add(kProfiles, first_profile(), true);
   cluster_loop.post([this] { standing->start(); });
