@@ -22,7 +22,7 @@ void LoopbackForwards::open(std::uint16_t port, std::shared_ptr<kube::ForwardCli
   if (!socket)
     return ready(
         fail(Code::unavailable, "make a socket: " + std::generic_category().message(errno)));
-  open_forward(core_, std::move(socket), port, std::move(client), std::move(ready));
+  open_forward(core_, std::move(socket), "127.0.0.1", port, std::move(client), std::move(ready));
 }
 
 }  // namespace hekla::agent
