@@ -183,6 +183,9 @@ class Installs(put.PlatformTest):
 
     def assert_front_door(self):
         """kubectl port-forward svc/istio-ingressgateway, and the login page behind it."""
+        put.wait_for("the gateway's pod", lambda: [
+            pod["status"]["phase"] for pod in self.platform.get(
+                "pods", "-n", "istio-system", "-l", "app=istio-ingressgateway")["items"]] == ["Running"])
         port = put.free_port()
         forward = subprocess.Popen(
             ["kubectl", "port-forward", "svc/istio-ingressgateway", "-n", "istio-system", "%d:80" % port],

@@ -74,9 +74,9 @@ def webhooks(facts):
             groups, _, plurals = resources.partition("/")
             rules.append({"apiGroups": groups.split(","), "apiVersions": ["*"], "resources": plurals.split(","),
                           "operations": operations.split(",")})
-        made.append({"name": one["name"], "failurePolicy": one["policy"], "rules": rules, "sideEffects": "None",
-                     "admissionReviewVersions": ["v1"], "namespaceSelector": one.get("namespaces", {}),
-                     "objectSelector": one.get("objects", {}),
+        policy = {"failurePolicy": one["policy"]} if "policy" in one else {}
+        made.append({"name": one["name"], **policy, "rules": rules, "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                     "namespaceSelector": one.get("namespaces", {}), "objectSelector": one.get("objects", {}),
                      "clientConfig": {"service": {"namespace": namespace, "name": name, "path": "/" + "".join(path)}}})
     return {"webhooks": made}
 
