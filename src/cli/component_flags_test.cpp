@@ -8,30 +8,30 @@ namespace {
 const std::vector<std::string> kKnown = {"gc-controller", "job-controller", "pg-controller"};
 const std::vector<std::string> kAbsent = {"sharding-controller"};
 
-using Names = std::vector<std::string>;
+using FlagNames = std::vector<std::string>;
 
-Names disabled(Names list) {
-  Result<Names> found = disabled_controllers(list, kKnown, kAbsent);
-  return found ? *found : Names{found.error().message};
+FlagNames disabled(FlagNames list) {
+  Result<FlagNames> found = disabled_controllers(list, kKnown, kAbsent);
+  return found ? *found : FlagNames{found.error().message};
 }
 
 TEST(ControllersFlag, PicksAndLeavesOut) {
-  EXPECT_EQ(disabled({"*"}), Names{});
-  EXPECT_EQ(disabled({}), Names{});
-  EXPECT_EQ(disabled({"*", "-sharding-controller"}), Names{});
-  EXPECT_EQ(disabled({"*", "-gc-controller"}), Names{"gc-controller"});
+  EXPECT_EQ(disabled({"*"}), FlagNames{});
+  EXPECT_EQ(disabled({}), FlagNames{});
+  EXPECT_EQ(disabled({"*", "-sharding-controller"}), FlagNames{});
+  EXPECT_EQ(disabled({"*", "-gc-controller"}), FlagNames{"gc-controller"});
   EXPECT_EQ(disabled({"-gc-controller", "-pg-controller"}),
-            (Names{"gc-controller", "pg-controller"}));
-  EXPECT_EQ(disabled({"+gc-controller", "job-controller"}), Names{"pg-controller"});
-  EXPECT_EQ(disabled({"*", "+gc-controller"}), Names{});
+            (FlagNames{"gc-controller", "pg-controller"}));
+  EXPECT_EQ(disabled({"+gc-controller", "job-controller"}), FlagNames{"pg-controller"});
+  EXPECT_EQ(disabled({"*", "+gc-controller"}), FlagNames{});
 }
 
 TEST(ControllersFlag, RefusesWhatItCannotMean) {
   EXPECT_EQ(disabled({"-jobs-controller"}),
-            Names{"--controllers: there is no controller \"jobs-controller\", did you mean "
-                  "\"job-controller\"?"});
+            FlagNames{"--controllers: there is no controller \"jobs-controller\", did you mean "
+                      "\"job-controller\"?"});
   EXPECT_EQ(disabled({"gc-controller", "-gc-controller"}),
-            Names{"controllers option -gc-controller cannot have both '-' and '+' prefixes"});
+            FlagNames{"controllers option -gc-controller cannot have both '-' and '+' prefixes"});
 }
 
 TEST(FeatureGates, AreNamesAndTruths) {
@@ -45,11 +45,11 @@ TEST(FeatureGates, AreNamesAndTruths) {
 }
 
 TEST(ComponentArguments, ComeAsManifestsWriteThem) {
-  Names arguments{"--logtostderr", "--enable_healthz=true", "-v=4", "--scheduler-conf=/a_b",
-                  "2>&1"};
+  FlagNames arguments{"--logtostderr", "--enable_healthz=true", "-v=4", "--scheduler-conf=/a_b",
+                      "2>&1"};
   normalize_component_arguments(arguments);
-  EXPECT_EQ(arguments,
-            (Names{"--logtostderr", "--enable-healthz=true", "--v=4", "--scheduler-conf=/a_b"}));
+  EXPECT_EQ(arguments, (FlagNames{"--logtostderr", "--enable-healthz=true", "--v=4",
+                                  "--scheduler-conf=/a_b"}));
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ PATIENCE = 120.0  # the longest that something which must happen may take, on a 
 # A time.Duration of some length as Go prints it: 1h2m3.5s, 798.002268ms.
 GO_DURATION = r"^(((\d+h)?\d+m)?\d+(\.\d{1,9})?s|\d+(\.\d{1,6})?ms)$"
 
+# Who starts the tests in the background, or by nohup, has these ignored, and what is started inherits that.
+for ending in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(ending) == signal.SIG_IGN:
+        signal.signal(ending, signal.SIG_DFL)
+
 
 @functools.lru_cache(None)
 def version_of(tool):

@@ -29,9 +29,6 @@ POLITE = 'trap "exit 0" TERM'
 STUBBORN = 'trap "" TERM'
 ENDS_ALL = "ending the jobs and the platform that was started for them; once more ends them at once"
 
-# Whoever starts the tests by nohup has SIGHUP ignored, and what is started inherits that.
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
 
 class Following:
     """hekla run as a process, and what it says, line by line."""
