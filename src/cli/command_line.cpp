@@ -110,6 +110,8 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   bool wants_verb = at.get_require_subcommand_min() > 0;
   if (!extras.empty() && extras[0].starts_with('-')) {
     std::string flag = extras[0].substr(0, extras[0].find('='));
+    if (std::ranges::find(flags, flag) != flags.end())
+      return flag + " stands after the command: " + path_of(at) + " " + flag + help;
     return "unknown flag " + flag + suggestion(flag, flags) + help;
   }
   if (!extras.empty() && wants_verb)

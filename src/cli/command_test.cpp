@@ -97,6 +97,10 @@ TEST_F(CommandLine, MistakesAreAnswered) {
   EXPECT_EQ(parse({"show", "--nam", "x"}), kUsage);
   EXPECT_EQ(complaint,
             "hekla: unknown flag --nam, did you mean --name? (see program show --help)\n");
+  EXPECT_EQ(parse({"--name", "x", "show"}), kUsage);
+  EXPECT_EQ(complaint,
+            "hekla: --name stands after the command: program show --name (see program show "
+            "--help)\n");
   EXPECT_EQ(parse({"shw"}), kUsage);
   EXPECT_EQ(complaint,
             "hekla: there is no command \"shw\", did you mean show? (see program --help)\n");

@@ -225,7 +225,7 @@ spec:
                          ("hekla: unknown flag --namspace, did you mean --namespace? (see hekla get --help)", 2))
         self.assertEqual(answer("down", "now"), ('hekla: unexpected argument "now" (see hekla down --help)', 2))
         self.assertEqual(answer("explain", "deployment", "x"),
-                         ('hekla: KIND: cannot explain a "deployment": name a job, podgroup, pod or queue, or '
+                         ('hekla: KIND: cannot explain a "deployment": name a job, podgroup, pod, queue or run, or '
                           'a kind of training job (tfjob, pytorchjob, mpijob, xgboostjob, paddlejob, jaxjob, mxjob, '
                           'trainjob, jobset) '
                           "(see hekla explain --help)", 2))
