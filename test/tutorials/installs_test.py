@@ -199,10 +199,10 @@ class Installs(put.PlatformTest):
             forward.wait(put.PATIENCE)
             forward.stdout.close()
 
-    def assert_pods(self):
-        """The seven `get pods`."""
+    def assert_pods(self, more=""):
+        """The seven `get pods`; `more`: in the namespace kubeflow."""
         for namespace, names in PODS.items():
-            wanted = sorted(names.split())
+            wanted = sorted((names + " " + more if namespace == "kubeflow" else names).split())
 
             def all_there(namespace=namespace, wanted=wanted):
                 rows = [row.split() for row in self.shell("kubectl get pods -n " + namespace).stdout.splitlines()[1:]]
@@ -231,7 +231,7 @@ class Installs(put.PlatformTest):
         files = self.file_names("\n".join(lines))
         for file in files:
             self.shell("kubectl apply -f " + file, directory)  # exit 0 at the first pass
-        self.assert_pods()
+        self.assert_pods("cache-deployer-deployment" if pns else "")
         self.assert_platform_works()
         for file in reversed(files):
             self.shell("kubectl delete --ignore-not-found -f " + file, directory)
