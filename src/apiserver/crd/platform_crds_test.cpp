@@ -166,6 +166,21 @@ TEST_F(PlatformCrdsTest, NamespacesOfThePlatformComeBack) {
   EXPECT_EQ(call("GET", "/api/v1/namespaces/volcano-system").status, 200);
 }
 
+TEST_F(PlatformCrdsTest, RolesOfThePlatformComeBack) {
+  const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
+  for (const std::string& role : {rbac + "clusterroles/kubeflow-edit",
+                                  rbac + "namespaces/kubeflow/rolebindings/default-editor"}) {
+    ASSERT_EQ(call("DELETE", role).status, 200) << role;
+    ASSERT_EQ(call("GET", role).status, 404);
+    simulation.run_for(std::chrono::seconds(3));
+    EXPECT_EQ(call("GET", role).status, 200) << role;
+  }
+  // Kubernetes' own are the administrator's to delete.
+  ASSERT_EQ(call("DELETE", rbac + "clusterroles/view").status, 200);
+  simulation.run_for(std::chrono::seconds(3));
+  EXPECT_EQ(call("GET", rbac + "clusterroles/view").status, 404);
+}
+
 TEST_F(PlatformCrdsTest, PodTemplatesAreCheckedFieldByField) {
   const std::string strict = std::string(kRuns) + "?fieldValidation=Strict";
   for (bool replaced : {false, true}) {

@@ -167,8 +167,9 @@ struct ApiServer::Parts {
   }
   std::vector<json::Value> returning_objects() const {
     std::vector<json::Value> objects = options.returning_objects;
-    if (options.platform_objects)
-      for (json::Value& object : platform_objects()) objects.push_back(std::move(object));
+    if (!options.platform_objects) return objects;
+    for (json::Value& object : platform_objects()) objects.push_back(std::move(object));
+    for (json::Value& role : platform_roles()) objects.push_back(std::move(role));
     return objects;
   }
   BootstrapOptions bootstrap_options() const {

@@ -203,6 +203,9 @@ ReconcileRule returning_rule(const PlatformCrds& platform, std::vector<json::Val
   rule.kinds = {{"apiextensions.k8s.io", "v1", "customresourcedefinitions", ""},
                 {"", "v1", "namespaces", ""},
                 {"", "v1", "serviceaccounts", ""},
+                {"rbac.authorization.k8s.io", "v1", "clusterroles", ""},
+                {"rbac.authorization.k8s.io", "v1", "clusterrolebindings", ""},
+                {"rbac.authorization.k8s.io", "v1", "rolebindings", ""},
                 {"storage.k8s.io", "v1", "storageclasses", ""}};
   rule.manager = kBootstrapManager;
   rule.look = [missing, kept, adorn_crd, &platform](const Catalog& catalog,
@@ -251,6 +254,15 @@ std::vector<json::Value> platform_objects() {
     for (std::string_view name : {"default-editor", "default-viewer"})
       objects.push_back(service_account_object(ns, name));
   return objects;
+}
+
+std::vector<json::Value> platform_roles() {
+  std::vector<json::Value> roles = bootstrap_roles();
+  std::erase_if(roles, [](const json::Value& role) {
+    const std::string_view name = meta_string(role, "name");
+    return !name.starts_with("kubeflow-") && !name.starts_with("default-");
+  });
+  return roles;
 }
 
 }  // namespace hekla::apiserver

@@ -22,6 +22,8 @@ namespace hekla::apiserver {
 std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options);
 // Objects among them that the platform works with and that come back when somebody deletes them.
 std::vector<json::Value> platform_objects();
+// Roles among them that do: installations of Kubeflow bring their own of these names.
+std::vector<json::Value> platform_roles();
 // Makes what is missing of the platform's CRDs and of `objects`, two seconds after it has gone.
 // `adorn_crd` may add to a CRD's metadata.
 ReconcileRule returning_rule(const PlatformCrds& platform, std::vector<json::Value> objects,
