@@ -99,7 +99,8 @@ def settled(value):
     for member in ("resourceVersion", "uid", "creationTimestamp", "managedFields", "generation", "deletionTimestamp"):
         metadata.pop(member, None)
     annotations = metadata.get("annotations", {})
-    annotations.pop("deployment.kubernetes.io/revision", None)
+    for name in ("deployment.kubernetes.io/revision", "hekla.io/wanted-hash"):  # the hash knows the owner's uid
+        annotations.pop(name, None)
     if not annotations:
         metadata.pop("annotations", None)
     for owner in metadata.get("ownerReferences", []):
