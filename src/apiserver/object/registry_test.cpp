@@ -26,7 +26,7 @@ TEST(Registry, IsReadWhileItChanges) {
   std::thread changes([&] {
     while (!over) registry.set_custom({});
   });
-  for (int i = 0; i < 300; ++i) EXPECT_EQ(registry.resources().size(), served);
+  for (int i = 0; i < 2000; ++i) EXPECT_EQ(registry.resources().size(), served);
   over = true;
   changes.join();
 }
