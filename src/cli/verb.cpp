@@ -58,7 +58,7 @@ const std::vector<HelpGroup>& help_groups() {
        {"notebook", "tensorboard", "volume", "profile", "pipeline", "experiment", "recurring"}},
       {"Volcano's vcctl", {"job", "queue", "pod", "jobflow", "jobtemplate"}},
       {"Administration",
-       {"doctor", "user", "image", "backup", "restore", "completion", "version", "help"}},
+       {"doctor", "user", "image", "backup", "restore", "completion", "kfctl", "version", "help"}},
       {"On a cluster that is there",
        {"install", "upgrade", "uninstall", "operator", "training-operator", "web", "pipelines",
         "scheduler", "controllers", "webhook"}},
