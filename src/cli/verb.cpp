@@ -54,14 +54,13 @@ const std::vector<HelpGroup>& help_groups() {
       {"Every day",
        {"up", "status", "down", "run", "train", "top", "explain", "logs", "events", "wait", "get",
         "describe", "apply", "delete", "dashboard"}},
-      {"Workbench and pipelines",
-       {"notebook", "tensorboard", "volume", "profile", "pipeline", "experiment", "recurring"}},
+      {"Workbench and pipelines", {"notebook", "tensorboard", "volume", "profile", "pipeline"}},
       {"Volcano's vcctl", {"job", "queue", "pod", "jobflow", "jobtemplate"}},
       {"Administration",
        {"doctor", "user", "image", "backup", "restore", "completion", "kfctl", "version", "help"}},
       {"On a cluster that is there",
-       {"install", "upgrade", "uninstall", "operator", "training-operator", "web", "pipelines",
-        "scheduler", "controllers", "webhook"}},
+       {"install", "upgrade", "uninstall", "operator", "training-operator", "web", "scheduler",
+        "controllers", "webhook"}},
       {"Testing", {"simulate", "apiserver", "etcd"}}};
   return groups;
 }
